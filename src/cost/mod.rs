@@ -1,4 +1,4 @@
-//! What a ranking costs: metrics measure it, losses are what trainings minimize.
+//! The cost of a ranking: metrics measure it, and trainings minimize losses.
 
 pub mod loss;
 pub mod metric;

@@ -1,4 +1,4 @@
-//! Fitting one ranking function: spaces and kernels, weights of queries, optimization problems and their solvers.
+//! Fitting one ranking function: spaces and kernels, query weights, optimization problems and their solvers.
 
 pub mod fit;
 pub mod kernel;

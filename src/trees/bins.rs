@@ -1,7 +1,7 @@
-//! Features in bins: the values between two borders are one bin.
+//! Features in bins: the values between two edges (`borders` in code) are one bin.
 //!
-//! A feature with few values has a border between any two of them. Otherwise borders divide the rows into parts of
-//! about equal size. With many rows, borders are found from a sample: one random row of each block of rows, and the
+//! A feature with few values has an edge between any two of them. Otherwise the edges divide the rows into bins of
+//! about equal size. With many rows, edges are computed from a sample: one random row of each block, and the
 //! rows with the smallest and the largest value.
 
 use std::borrow::Cow;
@@ -15,7 +15,7 @@ use crate::math::{Element, Random, sort_ascending};
 /// Largest number of bins of a feature, including the bin of missing values: a bin is a byte.
 pub const MAX_BINS: usize = 255;
 
-/// Rows from which borders are found.
+/// Rows from which bin edges are computed.
 const MOST_SAMPLED: usize = 1 << 16;
 
 /// Features that a thread reads together, so that it reads each row once for all of them.
@@ -30,14 +30,14 @@ const CHUNK: usize = 512;
 /// The bin of missing values.
 pub const MISSING: u8 = 0;
 
-/// The borders of all features.
+/// The bin edges of all features.
 #[derive(Debug, Clone)]
 pub struct Borders(Vec<FeatureBorders>);
 
-/// The borders of a feature.
+/// The bin edges of a feature.
 #[derive(Debug, Clone, Default)]
 pub struct FeatureBorders {
-    /// Ascending; a value belongs to the bin 1 + number of borders below it.
+    /// Ascending; a value belongs to the bin 1 + number of edges below it.
     pub borders: Vec<f64>,
     /// Whether a value is missing.
     pub has_missing: bool,
@@ -115,7 +115,7 @@ impl Borders {
         Ok(Self(parallel::try_map(blocks, find)?.concat()))
     }
 
-    /// The borders of these features.
+    /// The bin edges of these features.
     pub fn of_features(features: Vec<FeatureBorders>) -> Self {
         Self(features)
     }
@@ -125,17 +125,17 @@ impl Borders {
         self.0.len()
     }
 
-    /// Adds the borders of further features.
+    /// Appends the edges of further features.
     pub fn append(&mut self, other: Self) {
         self.0.extend(other.0);
     }
 
-    /// Removes the borders of all but the first features.
+    /// Removes the edges of all but the first features.
     pub fn truncate(&mut self, features: usize) {
         self.0.truncate(features);
     }
 
-    /// The borders of a feature.
+    /// The edges of a feature.
     pub fn of(&self, feature: usize) -> &FeatureBorders {
         &self.0[feature]
     }
@@ -150,7 +150,7 @@ impl Borders {
         2 + self.0.iter().map(|feature| feature.borders.len()).max().unwrap_or(0)
     }
 
-    /// Bytes that documents in bins take, and on the way the values of which borders are found.
+    /// Memory in bytes for binned documents, and for the values from which edges are computed.
     pub fn bytes_needed(rows: usize, columns: usize) -> u64 {
         let sampled = bytes_of::<[f64; 4 * BLOCK]>(rows.min(2 * MOST_SAMPLED) + 1);
         let bins = bytes_of::<u8>(rows).saturating_mul(columns as u64);
@@ -215,7 +215,7 @@ pub(super) fn drawn_rows(rows: usize, step: usize, seed: u64) -> Vec<usize> {
     (0..rows).step_by(step).map(draw).collect()
 }
 
-/// Values of a feature from which borders are found.
+/// Values of a feature from which edges are computed.
 #[derive(Debug, Clone)]
 pub(super) struct Sample {
     /// Values of the drawn rows that are not missing.
@@ -245,7 +245,7 @@ impl Sample {
         self.values.extend(drawn.map(|row| values[row]).filter(|value| !value.is_nan()));
     }
 
-    /// The borders of at most `bins` bins. `is_part`: whether there are other rows.
+    /// The edges of at most `bins` bins. `is_part`: whether there are other rows.
     pub fn borders(self, is_part: bool, bins: usize) -> FeatureBorders {
         let has_missing = self.has_missing;
         let borders = between(&self.sorted(is_part), bins - usize::from(has_missing));
@@ -298,7 +298,7 @@ fn copy<T: Element>(all: &[T], column: usize, width: usize, values: &mut [f64]) 
     }
 }
 
-/// Borders between sorted values that make at most `bins` parts.
+/// Edges between sorted values that make at most `bins` bins.
 fn between(values: &[f64], bins: usize) -> Vec<f64> {
     // 1. Where each value ends.
     let n = values.len();
@@ -310,7 +310,7 @@ fn between(values: &[f64], bins: usize) -> Vec<f64> {
         if left < 2 {
             break;
         }
-        // 2. A border behind a value if each of the others can have a bin, or if the part is then nearer to its size.
+        // 2. An edge after a value if each remaining value can have a bin, or if the bin is then nearer to its size.
         let size = (n - start) as f64 / left as f64;
         let (without, with) = ((pair[0] - start) as f64, (pair[1] - start) as f64);
         if ends.len() - number <= left || size - without < with - size {

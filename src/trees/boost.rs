@@ -1,5 +1,5 @@
-//! Boosting (Friedman 2001, algorithms 1 and 2). Each tree is fitted to the residuals of the trees before, with exponential
-//! random weights of rows (Rubin 1981) and a random part of the features (Breiman 2001), and added with the factor
+//! Boosting (Friedman 2001, algorithms 1 and 2). Each tree is fitted to the current residuals, with exponential
+//! random row weights (Rubin 1981) and a random subset of the features (Breiman 2001), and added with the factor
 //! `learning_rate`.
 
 use std::sync::Arc;
@@ -30,13 +30,13 @@ const FRACTION_OF_FEW: f64 = 0.5;
 /// Least number of features for fewer documents.
 const FEW_FEATURES: usize = 24;
 
-/// What to do about too much memory.
+/// Advice for too much memory.
 pub(super) const WAY_OUT: &str = "use fewer rows or features, fewer bins, or a smaller depth";
 
 /// How the trees of an ensemble weight rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowWeights {
-    /// Each tree multiplies the weights of rows by random numbers with an exponential distribution of mean 1 (the Bayesian
+    /// Each tree multiplies the row weights by random numbers with an exponential distribution of mean 1 (the Bayesian
     /// bootstrap, Rubin 1981).
     Exponential,
     /// All trees have the given weights.
@@ -50,7 +50,7 @@ named!(RowWeights { Exponential = "exponential", Equal = "equal" });
 pub struct TreeOptions {
     /// Splits of a tree, from 1 to [`super::MAX_DEPTH`].
     pub depth: usize,
-    /// The factor of a tree, above 0 and at most 1; by default one for the numbers of documents and trees.
+    /// The factor of a tree, above 0 and at most 1; by default chosen from the number of documents and trees.
     pub learning_rate: Option<f64>,
     /// Number of trees that the default of the learning rate is meant for, at least 1.
     pub trees: usize,
@@ -108,20 +108,20 @@ pub struct Boosting<'a> {
     /// times the first tree's mean.
     ridge: f64,
     equal_weights: bool,
-    /// What finds the step along a tree.
+    /// How to find the step along a tree.
     steps: Steps,
     table: RandomWeights,
     random: Random,
     splits: Vec<Split>,
     values: Vec<f64>,
-    /// The bytes of the trees.
+    /// Memory for the trees.
     kept: Reservation,
     _memory: Reservation,
 }
 
 /// Features in bins, with the bytes that they take.
 pub struct Prepared {
-    /// What separates bins.
+    /// The bin edges.
     pub borders: Borders,
     pub binned: Binned,
     /// For each feature 1 or -1 if the score must not fall or rise with it, otherwise 0; those after the last are 0.
@@ -294,7 +294,7 @@ impl<'a> Boosting<'a> {
         Ok(Tree { cuts, values: &self.values[first..] })
     }
 
-    /// Moves the values of leaves to the nearest ones that keep the order of the features with a sign.
+    /// Moves leaf values to the nearest ones that keep the order of the features with a sign.
     fn keep_order(&self, cuts: &[Cut], values: &mut [f64]) {
         let sign = |cut: &Cut| self.signs.get(cut.feature).copied().unwrap_or(0);
         let bits: Vec<(usize, i8)> =
@@ -410,7 +410,7 @@ impl<'a> Boosting<'a> {
     }
 
     /// The weighted mean of the losses of the mean of some trainings: for least squares over rows half the squared residual,
-    /// less its mean in the query; for other losses over queries.
+    /// minus its mean in the query; for other losses over queries.
     pub fn objective(trainings: &[Self]) -> f64 {
         let scores = Self::mean_scores(trainings);
         let shards = trainings.first().map_or(&[][..], |first| &first.shards);
@@ -425,7 +425,7 @@ impl<'a> Boosting<'a> {
         self.values.truncate(trees << self.options.depth);
     }
 
-    /// The mean of the functions of trainings of the same depth on the same bins, at least one.
+    /// The mean function of at least one training, with equal depths and bins.
     pub fn mean(trainings: Vec<Self>) -> Fitted {
         let (depth, factor) =
             (trainings.first().map_or(1, |first| first.options.depth), 1.0 / trainings.len() as f64);
@@ -461,19 +461,19 @@ const FEW: f64 = 0.05;
 /// Numbers of documents between which the rate grows.
 const DOCUMENTS: (f64, f64) = (1e4, 1e6);
 
-/// The power of the number of documents.
+/// Exponent of the number of documents.
 const OF_DOCUMENTS: f64 = 0.4;
 
 /// Trees that have the rate [`FEW`].
 const TREES: f64 = 240.0;
 
-/// The power of the number of trees.
+/// Exponent of the number of trees.
 const OF_TREES: f64 = -0.6;
 
 /// The largest rate.
 const LARGEST: f64 = 0.5;
 
-/// The learning rate for these numbers of documents and trees.
+/// The learning rate for this number of documents and trees.
 pub fn default_rate(documents: usize, trees: usize) -> f64 {
     let documents = (documents as f64).clamp(DOCUMENTS.0, DOCUMENTS.1) / DOCUMENTS.0;
     let trees = trees.max(1) as f64 / TREES;

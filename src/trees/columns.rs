@@ -1,7 +1,7 @@
-//! The borders that splits compare a feature with.
+//! The thresholds (`borders` in code) that splits compare a feature with.
 //!
-//! The splits of all trees compare features with few different borders. A document is compared once with the borders of
-//! a feature; its bin is the number of borders below its value. A split then compares bins, which are single bytes.
+//! All trees together compare a feature with few different thresholds. A document is compared once with the thresholds of
+//! a feature; its bin is the number of thresholds below its value. A split then compares bins of one byte.
 
 #![allow(clippy::inline_always, reason = "compiled again for wider registers")]
 
@@ -13,10 +13,10 @@ use crate::math::{BYTES, Element, PART, Registers, simd, single_above};
 /// Values of a feature whose bins are found together.
 pub const BLOCK: usize = 64;
 
-/// The bin of a missing value that is above every border.
+/// The bin of a missing value that is above every threshold.
 const ABOVE: u8 = u8::MAX;
 
-/// A feature with the borders that splits compare it with.
+/// A feature with the thresholds of its splits.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(from = "StoredColumn", into = "StoredColumn")]
 pub struct Column {
@@ -24,12 +24,12 @@ pub struct Column {
     pub missing_above: bool,
     /// Ascending.
     pub borders: Vec<f64>,
-    /// For each border the smallest number in single precision above it: a value in single precision is at least this key if
-    /// it is above the border.
+    /// For each threshold the smallest `f32` above it: a value in single precision is at least this key if
+    /// it is above the threshold.
     search: Search,
 }
 
-/// Feature, whether missing values are above, and borders.
+/// Feature, whether missing values are above, and thresholds.
 type StoredColumn = (usize, bool, Vec<f64>);
 
 impl From<StoredColumn> for Column {
@@ -53,7 +53,7 @@ impl PartialEq for Column {
 
 /// A type of values that are compared with keys of the same type.
 pub trait Keyed: Element + PartialOrd {
-    /// The smallest number above border number `index` of a column.
+    /// The smallest number above threshold number `index` of a column.
     fn key_above(column: &Column, index: usize) -> Self;
 }
 
@@ -72,7 +72,7 @@ impl Keyed for f64 {
 }
 
 impl Column {
-    /// What it shares with the splits that compare it.
+    /// The column that it shares with other splits.
     pub fn column(&self) -> (usize, bool) {
         (self.feature, self.missing_above)
     }
@@ -129,7 +129,7 @@ pub const MOST_COLUMNS: usize = PART * 16;
 pub struct LevelSplits {
     /// The column of each split.
     pub columns: [u8; BYTES],
-    /// The number of its border.
+    /// The index of its threshold.
     pub ranks: [u8; BYTES],
 }
 
@@ -138,7 +138,7 @@ impl LevelSplits {
     const NONE: Self = Self { columns: [0; BYTES], ranks: [u8::MAX; BYTES] };
 }
 
-/// The levels of the first trees, then of the next ones. None if there are too many columns, or no valid trees.
+/// The levels of the first trees, then of the next ones. Empty for too many columns or invalid trees.
 pub fn levels(depth: usize, columns: usize, splits: &[(u32, u8)]) -> Vec<LevelSplits> {
     if columns > MOST_COLUMNS || !(1..=MAX_DEPTH).contains(&depth) {
         return Vec::new();

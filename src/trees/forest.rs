@@ -8,17 +8,17 @@ use super::columns::{Column, LevelSplits, MAX_DEPTH, levels};
 use crate::base::{Result, Ticks, bytes_of, require};
 use crate::math::{compare, sort_items};
 
-/// Largest number of different borders of a column.
+/// Largest number of different thresholds of a column.
 const MOST_BORDERS: usize = 255;
 
-/// A question about a document: is the value of a feature above a border? The bit of the leaf is
+/// A question about a document: is the value of a feature above a threshold? The bit of the leaf is
 ///
 /// ```text
 /// value is NaN (missing):  missing_above
-/// otherwise:               value > border
+/// otherwise:               value > threshold
 /// ```
 ///
-/// A split between missing and other values has the border [`f64::MAX`] with `missing_above`: no value is above it.
+/// A split between missing and other values has the threshold [`f64::MAX`] with `missing_above`; no value exceeds it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Split {
     /// Number of the feature, from 0.
@@ -26,7 +26,7 @@ pub struct Split {
     /// The largest value that is not above; finite.
     pub border: f64,
     /// Whether a missing value counts as above. False for features without missing values in training: they are then
-    /// below every border.
+    /// below every threshold.
     pub missing_above: bool,
 }
 
@@ -36,7 +36,7 @@ impl Split {
         if value.is_nan() { self.missing_above } else { value > self.border }
     }
 
-    /// What it shares with other splits.
+    /// The column that it shares with other splits.
     fn column(&self) -> (usize, bool) {
         (self.feature, self.missing_above)
     }
@@ -53,7 +53,7 @@ pub struct Forest {
     /// Splits of a tree.
     pub(super) depth: usize,
     pub(super) columns: Vec<Column>,
-    /// Column and number of the border, level by level, tree by tree.
+    /// Column and threshold index, level by level, tree by tree.
     pub(super) splits: Vec<(u32, u8)>,
     /// The splits again, for the score of one document.
     pub(super) levels: Vec<LevelSplits>,
@@ -78,7 +78,7 @@ impl From<Forest> for StoredForest {
 impl Forest {
     /// The trees with these splits, `depth` for each tree.
     pub fn new(depth: usize, splits: &[Split]) -> Self {
-        // 1. The different questions, by feature and border.
+        // 1. The different questions, by feature and threshold.
         let mut known: Vec<Split> = splits.to_vec();
         sort_items(&mut known, Split::order);
         known.dedup_by(|a, b| a.order(b).is_eq());
@@ -143,7 +143,7 @@ impl Forest {
         features
     }
 
-    /// Whether each column has borders, few enough for their numbers.
+    /// Whether each column has thresholds, few enough for their indices.
     pub(super) fn has_valid_borders(&self) -> bool {
         self.columns.iter().all(|Column { borders, .. }| {
             (1..=MOST_BORDERS).contains(&borders.len())
@@ -170,17 +170,17 @@ impl Forest {
                 (self.depth > 0 && self.splits.len().is_multiple_of(self.depth), "full trees"),
                 (self.columns.iter().all(|column| column.feature < width), "splits of its features"),
                 (ordered, "features in ascending order"),
-                (self.has_valid_borders(), "finite borders in ascending order"),
-                (self.splits.iter().all(known), "borders of its features"),
+                (self.has_valid_borders(), "finite thresholds in ascending order"),
+                (self.splits.iter().all(known), "thresholds of its features"),
             ],
         )
     }
 }
 
-// Shapley values of the features in the score of oblivious trees (Shapley 1953).
+// Shapley values of the features in an oblivious forest's score (Shapley 1953).
 //
-// The value of a set of features is the score of a document that has these features of the explained document and all
-// others of a base. Shapley values are additive, so the values of an ensemble are the sums of the values of its trees.
+// The value of a set of features is the score of a document with these features of the explained document and all
+// others of a base. Shapley values are additive, so an ensemble's values are the sums over its trees.
 // In a tree, a feature counts only if one of its splits separates the document from the base. A tree has at most one
 // such feature per split, so all sets of them are evaluated, and the values are exact.
 
@@ -193,9 +193,9 @@ struct Player {
 }
 
 impl Forest {
-    /// What each of `n` features adds to the score of the base, shape `(n,)`.
+    /// The contribution of each of `n` features relative to the base's score, shape `(n,)`.
     ///
-    /// `values`: those of the leaves, tree by tree. `document`, `base`: shape `(width,)`; the features i, i + n, ... of the
+    /// `values`: leaf values, tree by tree. `document`, `base`: shape `(width,)`; the features i, i + n, ... of the
     /// trees are scalings of feature i.
     pub fn contributions(&self, values: &[f64], document: &[f64], base: &[f64], n: usize) -> Vec<f64> {
         let (depth, mut ticks) = (self.depth(), Ticks::default());
@@ -236,7 +236,7 @@ impl Forest {
 
 /// The Shapley value of a player among `count` players, from the values of all sets.
 fn shapley_value(sets: &[f64], player: usize, count: usize) -> f64 {
-    // The weight of a set of s others: s! (n - 1 - s)! / n!, as 1 / (n C(n - 1, s)).
+    // The weight of a set of s other features: s! (n - 1 - s)! / n!, as 1 / (n C(n - 1, s)).
     let mut weights = [1.0 / count as f64; MAX_DEPTH];
     for s in 1..count {
         weights[s] = weights[s - 1] * s as f64 / (count - s) as f64;

@@ -1,7 +1,7 @@
 //! Histograms of gradients over bins and leaves, and the best split of a level.
 //!
 //! All leaves of a level get the same split: that with the largest sum of G^2 / (W + ridge) over the leaves that it
-//! makes, for the sums G of gradients and W of weights of a leaf (Friedman 2001, section 4; one split per level:
+//! makes, where G and W are the sums of gradients and weights in a leaf (Friedman 2001, section 4; one split per level:
 //! Prokhorenkova et al. 2018). The histograms of the larger half of a leaf are the histograms of the leaf minus the
 //! histograms of the smaller half, so that only rows of smaller halves are read. All sums are of integers, so they are
 //! exact.
@@ -40,13 +40,13 @@ impl Cut {
     /// The split of values.
     pub fn split(&self, borders: &Borders) -> Split {
         let Self { feature, bin, missing_above, .. } = *self;
-        // Behind the last border there are missing values only.
+        // After the last edge there are only missing values.
         let border = borders.of(feature).borders.get(usize::from(bin) - 1).copied().unwrap_or(f64::MAX);
         Split { feature, border, missing_above }
     }
 }
 
-/// What finds the splits of a tree.
+/// Finds the splits of a tree.
 pub struct Histograms<'a> {
     binned: &'a Binned,
     borders: &'a Borders,

@@ -1,10 +1,10 @@
-//! The values of the leaves of a tree, exactly: they minimize
+//! Exact leaf values of a tree: they minimize
 //!
 //! sum over queries of sum_j w_j (r_j - v_j - mean of (r - v))^2 + ridge |v|^2,
 //!
-//! where v_j is the value of the leaf of document j, and means are weighted by w. With n_q the weights of a query by leaf and
+//! where v_j is the value of the leaf of document j, and means are weighted by w. With n_q a query's weights by leaf and
 //! N_q their sum, this is (sum_q diag(n_q) - n_q n_q' / N_q + ridge I) v = the sums of gradients by leaf. The usual value
-//! of a leaf (Friedman 2001, algorithm 2) leaves the second term out, and with it that only differences within queries
+//! of a leaf (Friedman 2001, algorithm 2) omits the second term, which makes only differences within queries
 //! count.
 
 use super::{columns::MAX_DEPTH, rows::Shard};
@@ -26,7 +26,7 @@ pub fn numbers(leaves: usize) -> usize {
     (PARTS + 2) * (leaves + LANES) * (leaves + LANES)
 }
 
-/// The values of the leaves.
+/// Leaf values.
 ///
 /// # Errors
 /// An interruption; numbers that are too large.

@@ -1,6 +1,6 @@
-//! Boosted oblivious trees: features in bins, histograms, exact values of leaves, boosting, and scores.
+//! Boosted oblivious trees: features in bins, histograms, exact leaf values, boosting, and scores.
 //!
-//! Boosting adds trees that are fitted to the residuals of those before (Friedman 2001). A tree is oblivious: all nodes of
+//! Boosting adds trees that are fitted to the current residuals (Friedman 2001). A tree is oblivious: all nodes of
 //! a level have the same split (Kohavi & Li 1995; Prokhorenkova et al. 2018), so a leaf is the number whose bits are the
 //! outcomes of the splits. The leaves of all trees are a finite map of documents, and the score is linear in it.
 

@@ -2,7 +2,7 @@
 //!
 //! Leaves are numbers whose bits are the outcomes of the splits. A split of a feature with the sign 1 orders each pair of leaves
 //! that differ in its bit: the leaf with the bit has at least the value of the other one; with the sign -1 at most. So a document
-//! whose value rises, and passes several borders one after the other, never falls. The values are moved to the nearest ones in
+//! whose feature value rises past several thresholds never drops in score. The values are moved to the nearest ones in
 //! this order, by weighted least squares: Hildreth's method (1957), which projects on one pair after the other. Then running maxima
 //! along each bit remove what rounding and the last sweep leave.
 

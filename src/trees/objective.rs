@@ -2,11 +2,11 @@
 //!
 //! A tree is fitted to the negative gradients by least squares (Friedman 2001, algorithm 1). With g_j the derivative of
 //! the loss by the score of document j among N, the target of document j is -N g_j and its weight is 1 / N times the
-//! weight of the query. Then the sums of a leaf are sums of the gradient, and documents of long queries weigh less, as
+//! weight of the query. Then a leaf's sums are sums of the gradient, and documents of long queries weigh less, as
 //! they do in the curvature of the losses. A step along the whole tree minimizes the loss before the learning rate.
 //!
 //! [`Shape::Gradients`](crate::cost::loss::Shape::Gradients) has second derivatives h_j instead of 1 / N: the target is
-//! -g_j / h_j, and the values of leaves are Newton steps (Burges 2010, section 7). It has no function that a longer or
+//! -g_j / h_j, and leaf values are Newton steps (Burges 2010, section 7). It has no function that a longer or
 //! shorter step could minimize.
 
 use crate::base::Ticks;
@@ -41,7 +41,7 @@ pub enum QueryObjective {
 
 /// The loss in a list has no fields that can be printed.
 impl QueryObjective {
-    /// The loss of a query with these grades (N) and weights of documents (N, or empty if all are 1).
+    /// The loss of a query with these grades (N) and document weights (N, or empty if all are 1).
     pub fn new(loss: &Loss, grades: &[f64], weights: &[f64]) -> Self {
         if !weights.is_empty() && weights.iter().all(|weight| *weight <= 0.0) {
             return Self::Nothing;

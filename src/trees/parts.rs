@@ -1,7 +1,7 @@
 //! Features in bins, of documents that come in parts, such as packs.
 //!
-//! A first pass over the parts gives a sample of rows, from which borders are found, a second pass the bins. Each
-//! document has the row number that it has if all documents are in memory. So the sample, the borders and the bins
+//! A first pass over the parts samples rows, from which bin edges are computed; a second pass bins them. Each
+//! document has the row number that it has if all documents are in memory. So the sample, the edges and the bins
 //! equal the results of [`Borders::find`] and [`Borders::bin`], for any parts in any order. A part may come again: it
 //! writes the same values.
 
@@ -16,10 +16,10 @@ use crate::base::{Control, Error, Reservation, Result, TemporaryFile, Ticks, byt
 use crate::data::{Matrix, Slice, shaped};
 use crate::math::Element;
 
-/// The row numbers of a part, query by query; the part stores the documents of a query one after the other.
+/// Row numbers of a part, query by query; the part stores the documents of a query one after the other.
 pub type RowNumbers = [Range<usize>];
 
-/// The rows from which borders are found.
+/// The rows from which bin edges are computed.
 pub struct BorderSample {
     /// Their numbers, ascending.
     drawn: Vec<usize>,
@@ -58,7 +58,7 @@ impl BorderSample {
         let drawn = bins::drawn_rows(rows, step, seed);
         let count = drawn.len().saturating_mul(features);
         let bytes = if is_double { bytes_of::<f64>(count) } else { bytes_of::<f32>(count) };
-        let memory = control.reserve(bytes, "a sample of rows for the borders of bins", WAY_OUT)?;
+        let memory = control.reserve(bytes, "a sample of rows for the bin edges", WAY_OUT)?;
         let values = if is_double {
             Matrix::F64(shaped(drawn.len(), features, zeros(count)?))
         } else {
@@ -88,7 +88,7 @@ impl BorderSample {
         Ok(())
     }
 
-    /// The borders of at most `bins` bins for each feature, once all parts were added.
+    /// The edges of at most `bins` bins for each feature, once all parts are added.
     ///
     /// # Errors
     /// An interruption.
@@ -106,7 +106,7 @@ impl BorderSample {
     }
 }
 
-/// The ranges of the features of some rows, row-major.
+/// The feature ranges of some rows, row-major.
 fn ranges<T: Element>(values: &[T], width: usize) -> Vec<ValueRange> {
     let (mut ranges, mut ticks) = (vec![NOTHING; width], Ticks::default());
     for row in values.chunks_exact(width.max(1)) {
@@ -137,7 +137,7 @@ fn copy_drawn<T: Copy>(drawn: &[usize], row_numbers: &RowNumbers, to: &mut Array
 }
 
 impl BinnedParts {
-    /// Bins of `rows` rows with these borders, before a part was added. Bins that would take more than half of the
+    /// Bins of `rows` rows with these edges, before any part is added. Bins that would take more than half of the
     /// memory that is left are in a temporary file.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Scores of documents: sums of the values of the leaves, in the order of the trees.
+//! Document scores: sums of leaf values, in the order of the trees.
 
 use std::ops::Range;
 
@@ -129,7 +129,7 @@ simd! {
 }
 
 simd! {
-    /// Adds the values of the leaves of a block of documents to their sums.
+    /// Adds the leaf values of a block of documents to their sums.
     fn add_leaves<'a>(
         splits: &'a [(u32, u8)],
         depth: usize,

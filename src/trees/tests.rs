@@ -1,4 +1,4 @@
-//! The parts of a training against direct computations, and its bits.
+//! The steps of a training against direct computations, and bitwise reproducibility.
 
 use super::histogram::{Cut, Histograms, Level};
 use super::objective::QueryObjective;
@@ -382,7 +382,7 @@ fn contributions_are_those_of_all_sets_of_features() {
     }
 }
 
-/// Boosting lowers every smooth loss, also with weights of queries and documents.
+/// Boosting lowers every smooth loss, also with query and document weights.
 #[test]
 fn every_smooth_loss_falls() {
     let set = Set::new(8);
@@ -408,7 +408,7 @@ fn every_smooth_loss_falls() {
     }
 }
 
-/// A loss depends on differences within the query, so gradients with random weights of rows have the sum 0 there.
+/// A loss depends on differences within the query, so gradients with random row weights sum to 0 there.
 #[test]
 fn gradients_of_losses_are_centered_in_the_query() {
     let set = Set::new(2);

@@ -1,4 +1,4 @@
-//! The declaration of a loss, and what a listwise loss implements.
+//! Declaration of a loss, and the trait of listwise losses.
 
 use std::fmt;
 use std::sync::Arc;
@@ -92,7 +92,7 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// True if every local minimum is global.
+    /// Whether every local minimum is global.
     pub fn is_convex(self) -> bool {
         matches!(self, Self::Quadratic | Self::Smooth | Self::Convex)
     }
@@ -119,7 +119,7 @@ pub struct PairDef {
     pub value: fn(f64) -> f64,
     /// A subgradient of the value, at most 0. For a loss that is not convex, a one-sided derivative.
     pub slope: fn(f64) -> f64,
-    /// The largest absolute slope; `None` if it has no bound.
+    /// The largest absolute slope; `None` if unbounded.
     pub steepest: Option<f64>,
 }
 
@@ -143,11 +143,11 @@ pub trait ListwiseLoss: Send + Sync {
         Ok(())
     }
 
-    /// True if a query with these labels influences a fit.
+    /// Whether a query with these labels influences a fit.
     fn is_informative(&self, labels: &[f64]) -> bool;
 
-    /// An upper bound of |g|_1 for the subgradients g of a convex loss of a query with these labels (N >= 1); `None` if there
-    /// is none.
+    /// An upper bound of |g|_1 for the subgradients g of a convex loss of a query with these labels (N >= 1); `None` if
+    /// unbounded.
     fn lipschitz(&self, _labels: &[f64]) -> Option<f64> {
         None
     }
@@ -170,7 +170,7 @@ pub trait ListwiseLoss: Send + Sync {
     fn prepare(&self, labels: &[f64], row_groups: &[RowGroup]) -> Box<dyn QueryLoss>;
 
     /// The loss of one query whose documents have weights (N, finite, >= 0, one of them > 0): a document of weight w counts as
-    /// w copies. `None` if the loss does not weigh documents.
+    /// w copies. `None` if the loss does not support document weights.
     fn prepare_weighted(&self, _labels: &[f64], _weights: &[f64]) -> Option<Box<dyn QueryLoss>> {
         None
     }
@@ -239,7 +239,7 @@ pub struct Quadratic<'a> {
     pub targets: &'a [f64],
     /// w (N); empty if all are 1.
     pub weights: &'a [f64],
-    /// True if means are subtracted.
+    /// Whether means are subtracted.
     pub centered: bool,
     pub factor: f64,
 }

@@ -19,7 +19,7 @@ const MOST_RANGE: f64 = 1400.0;
 /// The largest logarithm of x.
 const LINEAR: f64 = 40.0;
 
-/// Documents of a grade that share divisions.
+/// Documents of equal grade that share divisions.
 const GROUP: usize = 4;
 
 /// Padding score: no difference from it is above [`LINEAR`].
@@ -34,7 +34,7 @@ pub fn value_and_slopes(labels: &[f64], scores: &[f64], slopes: &mut [f64]) -> O
     let lowest = scores.iter().copied().fold(f64::INFINITY, f64::min);
     let highest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let range = highest - lowest;
-    // Also false for scores that are no numbers.
+    // Also false for NaN.
     if !(0.0..=MOST_RANGE).contains(&range) {
         return None;
     }
@@ -89,7 +89,7 @@ struct Pairs<'a> {
 }
 
 simd! {
-    /// Adds the pairs of the documents of a grade, with these f and scores, the first of which is at this position.
+    /// Adds the pairs of a grade's documents, given by f and score; `first` is the position of the first one.
     fn rows<'s, 'a>(pairs: &'s mut Pairs<'a>, grade: &'s [(f64, f64)], first: usize) {
         let mut product = Product { factors: Lanes([1.0; LANES]), left: pairs.factors, logarithms: 0.0 };
         let start = first + grade.len();

@@ -128,7 +128,7 @@ impl Loss {
         matches!(self, Self::List(_)) && self.shape().is_convex()
     }
 
-    /// True if a query with these labels influences a fit. `weights`: the weights of its documents; empty if all are 1.
+    /// Whether a query with these labels influences a fit. `weights`: document weights; empty if all are 1.
     pub fn is_informative(&self, labels: &[f64], weights: &[f64]) -> bool {
         let weighted = || labels.iter().zip(weights).filter(|(_, weight)| **weight > 0.0).map(|(y, _)| *y);
         match self {
@@ -143,7 +143,7 @@ impl Loss {
     }
 
     /// An upper bound of |g|_1 for the subgradients g in the scores of a convex loss of a query with these labels (N >= 1),
-    /// whose documents have no weights; `None` if there is none.
+    /// without document weights; `None` if unbounded.
     pub fn lipschitz(&self, labels: &[f64]) -> Option<f64> {
         match self {
             Self::Pair(loss, weights) => {
@@ -249,7 +249,7 @@ mod tests {
         let loss = stored("slam", r#"{"margin":0.1,"measure":"ndcg@3"}"#).unwrap();
         assert_eq!(serde_json::from_str::<Loss>(&serde_json::to_string(&loss).unwrap()).unwrap(), loss);
         assert_ne!(stored("slam", "{}").unwrap(), loss);
-        // Defaults apply to trainings only: a stored loss keeps what it had.
+        // Defaults apply to trainings only: a stored loss keeps its parameters.
         assert_ne!(stored("list_mle", "{}").unwrap(), list::LIST_MLE.make(&Params::default()).unwrap());
         for (name, parameters) in [
             ("unknown", "{}"),

@@ -129,7 +129,7 @@ pub const SQUARED_HINGE: PairDef = PairDef {
 
 // Weights of pairs: they depend on the grades.
 
-/// What a pair of documents with grades y > y' weighs.
+/// How to weight a pair of documents with grades y > y'.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PairWeights {
     /// 1.
@@ -154,7 +154,7 @@ impl PairWeights {
         (level, level)
     }
 
-    /// The sum of the weights of all pairs of documents with these labels.
+    /// Sum of all pair weights for documents with these labels.
     pub fn total(self, labels: &[f64]) -> f64 {
         if self == Self::Equal {
             return pair_count(labels) as f64;
@@ -270,7 +270,7 @@ mod tests {
 
     const LOSSES: [PairDef; 4] = [HINGE, PSI, LOGISTIC, SQUARED_HINGE];
 
-    /// Labels and two lists of scores, of equal length.
+    /// Labels and two series of scores, all of equal length.
     type Rows = Vec<(u8, f64, f64)>;
 
     fn columns(rows: &Rows) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
@@ -283,7 +283,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// f(b) >= f(a) + g . (b - a): the law of a subgradient of a convex function.
+        /// f(b) >= f(a) + g . (b - a): the subgradient inequality of a convex function.
         #[test]
         fn the_subgradient_inequality_holds(rows in rows()) {
             let (labels, a, b) = columns(&rows);

@@ -39,7 +39,7 @@ impl BinaryRanking {
         Some(Self { ties: ties.collect(), relevant })
     }
 
-    /// The first tie with a relevant document; `None` if none was retrieved.
+    /// The first tie with a relevant document; `None` if no relevant document was retrieved.
     fn first(&self) -> Option<&Tie> {
         self.ties.iter().find(|tie| tie.relevant > 0)
     }
@@ -156,7 +156,7 @@ fn recall(list: &ScoredList<'_>) -> Option<f64> {
 //
 // Cost: O(m * depth) for `A_0, ..., A_depth`.
 
-/// Expected products of the first 0, 1, ..., `depth` numbers of a random order, where `ones` numbers are 1 and the
+/// Expected products of the first 0, 1, ..., `depth` numbers in random order, where `ones` numbers are 1 and the
 /// others are given. Needs `depth <= ones + others`.
 pub(super) fn expected_products(ones: usize, others: impl Iterator<Item = f64>, depth: usize) -> Vec<f64> {
     let mut products = vec![1.0; depth + 1];
@@ -175,7 +175,7 @@ pub(super) fn expected_products(ones: usize, others: impl Iterator<Item = f64>, 
 
 // Precision: the fraction of the first k documents that is relevant.
 //
-// `P@k = (relevant documents among the first k) / k`; without a cutoff k is the length of the list.
+// `P@k = (relevant documents among the first k) / k`; without a cutoff k is the list size.
 //
 // Decisions: the divisor is k even where the list is shorter, as in `trec_eval`; undefined without a relevant
 // document, like the other binary metrics. Ties: mean of the hypergeometric distribution, exact. Cost O(n log n).
@@ -242,7 +242,7 @@ fn precision_sum(tie: &Tie, before: usize, depth: usize) -> f64 {
 //
 // `RR@k = 1 / (rank of the first relevant document)`, 0 if that rank is beyond k.
 //
-// Decisions: undefined without a relevant document. Ties: the first relevant place of a tie of m documents, r of
+// Decisions: undefined without a relevant document. Ties: the first relevant position in a tie of m documents, r of
 // them relevant, is f with probability `prod_{j<f} (m-r-j+1)/(m-j+1) * r/(m-f+1)` (negative hypergeometric
 // distribution); the expectation is exact. Cost O(n log n).
 

@@ -59,7 +59,7 @@ pub struct MetricDef<L: ?Sized = [f64]> {
     pub name: &'static str,
     /// Name of the SQL aggregate of the value of one query.
     pub function: &'static str,
-    /// The options that it reads, which may also stand in its name.
+    /// The options that it reads, which its name may include.
     pub parameters: &'static [&'static str],
     /// One line for the reference tables.
     pub summary: &'static str,
@@ -67,7 +67,7 @@ pub struct MetricDef<L: ?Sized = [f64]> {
     pub formula: &'static str,
     /// Authors and year.
     pub source: &'static str,
-    /// True if it may be cut at the first k documents.
+    /// Whether a cutoff k is supported.
     pub takes_cutoff: bool,
     /// Which values are better.
     pub better: Better,

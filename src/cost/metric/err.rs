@@ -12,7 +12,7 @@
 //! a random order (`expected_products`). Exact.
 //!
 //! Cost: O(n log n) without ties; for a tie of m documents, r of them with R > 0, O(m r) at most. It is less in
-//! practice, because positions that are reached with a probability below `NEVER` are left out (they change no digit).
+//! practice, because positions that are reached with a probability below `NEVER` are skipped (they change no digit).
 
 use std::ops::Range;
 
@@ -29,7 +29,7 @@ pub const ERR: MetricDef = MetricDef {
     ..MetricDef::new("err", err)
 };
 
-/// Probability of reaching a position below which the position is left out. The positions above it stopped the user
+/// Probability of reaching a position below which the position is skipped. The positions above it stopped the user
 /// with a probability of 1 - NEVER and at smaller ranks, so the loss is relative too.
 const NEVER: f64 = 1e-20;
 

@@ -6,7 +6,7 @@ use crate::base::named;
 /// Value used in the mean for a query whose metric is undefined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Undefined {
-    /// Nothing: the query is left out.
+    /// Nothing: the query is omitted.
     #[default]
     Skip,
     /// The value 0.
@@ -18,7 +18,7 @@ pub enum Undefined {
 named!(Undefined { Skip = "skip", Zero = "zero", One = "one" });
 
 impl Undefined {
-    /// A value under this rule; `None` if the query is left out.
+    /// A value under this rule; `None` if the query is omitted.
     pub fn resolve(self, value: Option<f64>) -> Option<f64> {
         value.or(match self {
             Self::Skip => None,
@@ -50,7 +50,7 @@ impl Mean {
         self.weight.map_or(1.0, |weight| weight(relevance))
     }
 
-    /// The value and the weight of one query with grades `relevance`; `None` if it is left out.
+    /// The value and the weight of one query with grades `relevance`; `None` if it is omitted.
     pub fn weighted(&self, value: Option<f64>, relevance: &[f64]) -> Option<(f64, f64)> {
         self.undefined.resolve(value).map(|value| (value, self.weight(relevance)))
     }
@@ -85,7 +85,7 @@ impl Mean {
 pub struct StandardError {
     /// The error, of queries that are independent.
     pub error: f64,
-    /// By which factor it is larger, because functions share training queries; 1 for one function.
+    /// Inflation factor because functions share training queries; 1 for a single function.
     pub factor: f64,
     /// Number of queries, at least 2.
     pub queries: usize,

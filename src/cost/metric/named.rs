@@ -12,7 +12,7 @@ pub use super::ranked::Ties;
 /// Larger values of a metric are errors: the sum over 2^64 queries of smaller ones is finite.
 pub(crate) const LARGEST_VALUE: f64 = 1e288;
 
-/// Short names of the field.
+/// Common short names.
 const ALIASES: [(&str, &str); 4] = [("p", "precision"), ("r", "recall"), ("ap", "map"), ("rr", "mrr")];
 
 /// The parameters of names: as printed, the option with the same meaning, and the values.
@@ -27,7 +27,7 @@ const PARAMETERS: [(&str, &str, Rule); 8] = [
     ("p", "p", Rule::Between(0.0, 0.999_999)),
 ];
 
-/// What a metric judges the documents of a query by: grades or subtopics.
+/// The judgments of a query's documents: grades or subtopics.
 pub trait Judgments: 'static {
     /// Every metric of such judgments.
     const METRICS: &'static [&'static MetricDef<Self>];
@@ -98,7 +98,7 @@ impl<L: Judgments + ?Sized> Metric<L> {
     /// spaces around each part. `None` if the name is not in the table.
     ///
     /// # Errors
-    /// A cutoff that is no whole number from 1 or for a metric without one; parameters that the metric does not read.
+    /// A cutoff that is not a whole number from 1 or not supported; parameters that the metric does not use.
     pub fn find(text: &str) -> Result<Option<Self>> {
         let (name, parameters, cutoff) = parts(text);
         let Some(def) = L::METRICS.iter().find(|def| def.name.eq_ignore_ascii_case(name)) else {
@@ -274,7 +274,7 @@ fn parse_cutoff<L: ?Sized>(def: &MetricDef<L>, text: &str) -> Result<usize> {
     number.ok_or_else(|| bad_cutoff(def, text))
 }
 
-/// What is wrong with a cutoff and what is allowed.
+/// The error for an invalid cutoff.
 fn bad_cutoff<L: ?Sized>(def: &MetricDef<L>, got: &str) -> Error {
     let allowed = if def.takes_cutoff {
         format!("a whole number from 1, as in '{}@10', or none", def.name)

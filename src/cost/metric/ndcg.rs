@@ -58,7 +58,7 @@ fn dcg(list: &ScoredList<'_>) -> Option<f64> {
 // Gains and discounts: the sum `sum_i gain(document at position i) * discount(i)` of DCG and ERU.
 //
 // The expectation over the orders of a tie is the tie's mean gain times the sum of its discounts, since every
-// document is at every place of the tie equally often.
+// document is at every position of the tie equally often.
 
 /// The discount of DCG: `1 / log2(1 + rank)`; positions count from 0, ranks from 1.
 pub(crate) fn logarithmic(position: usize) -> f64 {
@@ -79,7 +79,7 @@ pub(super) fn discounted_sum(
         + 0.0
 }
 
-/// Mean gain of the documents of a group.
+/// Mean gain of a group's documents.
 fn mean_gain(ranked: &Ranked, gains: &[f64], group: &Range<usize>) -> f64 {
     let documents = &ranked.order()[group.clone()];
     documents.iter().map(|&document| gains[document]).sum::<f64>() / documents.len() as f64

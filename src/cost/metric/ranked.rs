@@ -69,7 +69,7 @@ impl Ranked {
 
 // Options of metrics, with the defaults of the SQL interface.
 
-/// What equal scores mean. `Best` and `Worst` order the documents of a tie by their relevance.
+/// Treatment of equal scores. `Best` and `Worst` order the documents of a tie by their relevance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Ties {
     /// The exact mean of the metric over all orders of each tie.
@@ -85,7 +85,7 @@ pub enum Ties {
 
 named!(Ties { Expected = "expected", Input = "input", Worst = "worst", Best = "best" });
 
-/// What a document of grade y is worth.
+/// Gain of a document of grade y.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Gain {
     /// `2^y - 1` (Burges et al. 2005).
@@ -100,9 +100,9 @@ named!(Gain { Exp2 = "exp2", Linear = "linear" });
 /// The choices of a metric. Each metric reads those that it needs and ignores the others.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MetricOptions {
-    /// What equal scores mean.
+    /// Treatment of equal scores.
     pub ties: Ties,
-    /// What a grade is worth in `dcg` and `ndcg`.
+    /// Gain of a grade in `dcg` and `ndcg`.
     pub gain: Gain,
     /// The highest grade of the scale, for `err`; the list's maximum if absent. At least 0.
     pub max_grade: Option<f64>,

@@ -14,7 +14,7 @@ use crate::math::compare;
 /// Operations, for [`Ticks`], of finding a name.
 const NAME_COST: usize = 128;
 
-/// The subtopics of the documents of one query, numbered from 0.
+/// Subtopics of one query's documents, numbered from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subtopics {
     /// The subtopics of each document, increasing.
@@ -45,7 +45,7 @@ impl Subtopics {
         Self { documents: numbered.collect(), count: numbers.len() }
     }
 
-    /// The subtopics of a group of positions, increasing, each with the number of documents of the group that cover it.
+    /// The subtopics covered by a group of positions, increasing, each with the number of its documents that cover it.
     pub(super) fn covered(&self, ranked: &Ranked, group: &Range<usize>) -> Vec<(usize, usize)> {
         let documents = &ranked.order()[group.clone()];
         let mut topics: Vec<usize> =
@@ -105,7 +105,7 @@ fn expected_alpha_dcg(list: &ScoredList<'_, Subtopics>, decay: f64) -> f64 {
     value
 }
 
-/// Sum of the discounts of the positions of a tie before `depth`, each times the expected decay of a subtopic that is there,
+/// Sum of the discounts of a tie's positions before `depth`, each times the expected decay of a subtopic that is there,
 /// where `count` documents of the tie have the subtopic.
 fn decayed_discounts(tie: &Range<usize>, count: usize, depth: usize, decay: f64) -> f64 {
     let repeated = std::iter::repeat_n(decay, count - 1);
@@ -188,7 +188,7 @@ fn greedy_alpha_dcg(subtopics: &Subtopics, depth: usize, decay: f64) -> f64 {
 //
 // `S-recall@k = |union of the subtopics of the first k documents| / |all subtopics|`; 1 without a cutoff.
 //
-// Decisions: "all subtopics" means the subtopics of the query's documents; it is undefined if there is none. Ties: a
+// Decisions: "all subtopics" means the subtopics of the query's documents; it is undefined without subtopics. Ties: a
 // subtopic that c of the m documents of a tie have, and none above it, is among the first k' of the tie with
 // probability `1 - C(m-c, k') / C(m, k')`; exact. Cost O(n log n + subtopic occurrences).
 

@@ -20,10 +20,10 @@ const MAX_DIM_WITH_MOMENT: usize = 200;
 /// Vectors of a number per document that a prepared query has besides its features.
 const SMALL_VECTORS: usize = 6;
 
-/// Vectors of a prepared query for the weights of documents or pairs.
+/// Vectors of a prepared query that hold document or pair weights.
 const WEIGHT_VECTORS: usize = 4;
 
-/// What to do if prepared queries take too much memory.
+/// Advice if prepared queries take too much memory.
 const FEWER: &str = "use fewer rows, landmarks or threads";
 
 /// Limit of the cache of prepared queries (bytes).
@@ -108,7 +108,7 @@ pub struct TrainingBlocks {
     cache: BoundedCache<usize, Arc<CachedQuery>>,
 }
 
-/// The parts of a block that depend on the training set.
+/// The properties of a block that depend on the training set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockFormat {
     /// Bytes of a feature: 4 or 8.
@@ -125,12 +125,12 @@ fn list_block(rows: Rows, judged: RowJudgments<'_>, loss: &ListLoss) -> Result<Q
 impl TrainingBlocks {
     /// The judgments of a training set with scaled features.
     pub fn from_rows(space: Arc<Space>, data: Arc<Dataset>, loss: Loss) -> Self {
-        // Losses of scores pull equal labels together. That is no judgment if no query has different ones.
+        // Losses on scores pull equal labels together, which is uninformative if no query has different labels.
         let differ = (0..data.n_queries()).any(|query| loss::pair_count(data.labels(query)) > 0);
         Self::of_rows(space, data, loss, differ)
     }
 
-    /// The judgments of a part of a training set with scaled features. `differ`: whether a query of the training set has
+    /// Training blocks from rows with scaled features. `differ`: whether a query of the whole training set has
     /// documents of different relevance.
     pub fn of_rows(space: Arc<Space>, data: Arc<Dataset>, loss: Loss, differ: bool) -> Self {
         let size = |query: usize| {
@@ -198,7 +198,7 @@ impl TrainingBlocks {
         self.sizes[query] > 0
     }
 
-    /// The rows of the training set with scaled features; `None` for the judgments of a model.
+    /// The rows of the training set with scaled features; `None` for a loaded model.
     pub(super) fn rows(&self) -> Option<&Arc<Dataset>> {
         match &self.origin {
             Origin::Rows(data) => Some(data),
@@ -243,7 +243,7 @@ impl TrainingBlocks {
         self.prepare_from(query, &self.source(query)?, control).map(Arc::new)
     }
 
-    /// The documents of an informative query, prepared for a solver together with what several fits can share.
+    /// Prepares an informative query's documents for a solver, together with data that several fits can share.
     ///
     /// # Errors
     /// A block that is not loaded; an interruption.
@@ -337,7 +337,7 @@ impl TrainingBlocks {
         self.sizes.iter().map(bytes).fold(0, u64::saturating_add)
     }
 
-    /// Reserves the bytes of the queries that are prepared for `fits` fits, each of at most `neighbors` queries: in the
+    /// Reserves memory for the queries that are prepared for `fits` fits, each of at most `neighbors` queries: in the
     /// cache, and beyond its limit while fits use them. It runs in the thread pool of the fits.
     ///
     /// # Errors

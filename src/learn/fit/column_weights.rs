@@ -125,7 +125,7 @@ pub(super) fn preferences(data: &Dataset, queries: &[usize]) -> Array2<f64> {
     preferences
 }
 
-/// What separates one query from all others.
+/// Differences between one query and all others.
 struct Comparisons {
     /// The number of the query among those with preferences.
     own: usize,

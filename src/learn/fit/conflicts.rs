@@ -20,9 +20,9 @@ pub struct Combination<'a> {
     pub loss: &'a Loss,
     pub solver: &'static SolverDef,
     pub penalty: Penalty,
-    /// What the penalty shrinks to.
+    /// The prior that the penalty shrinks to.
     pub prior: Prior,
-    /// What a function takes.
+    /// The form of the function.
     pub form: Form,
     /// Name of the kernel.
     pub kernel: &'a str,
@@ -34,9 +34,9 @@ pub struct Combination<'a> {
     pub fit_at: FitAt,
     /// Which functions have one lambda.
     pub lambda_scope: LambdaScope,
-    /// What validation holds out.
+    /// Held-out data of the validation.
     pub held_out: HeldOut,
-    /// Where lambda, or what takes its place, comes from.
+    /// The source of lambda, or of the parameter that replaces it.
     pub lambda: LambdaBy,
 }
 
@@ -161,7 +161,7 @@ const CONFLICTS: &[Conflict] = &[
         },
         instead: |_| "prior \"zero\" or \"regression\"".to_owned(),
     },
-    // The weights of a stored model belong to its own features.
+    // A stored model's weights belong to its own features.
     Conflict {
         choices: &[Choice::Prior, Choice::Kernel],
         holds: |c| c.prior == Prior::Model && c.kernel != kernel::NAMES[0],
@@ -257,7 +257,7 @@ struct Unused {
     option: &'static str,
     with: Choice,
     holds: fn(&Combination<'_>) -> bool,
-    /// What to do instead, with a semicolon in front; may be empty.
+    /// The alternative, with a semicolon in front; may be empty.
     instead: &'static str,
 }
 
@@ -397,7 +397,7 @@ pub enum Penalty {
     Ball,
     /// No penalty, but weights whose Euclidean norm is the parameter.
     Sphere,
-    /// lambda |w|_1, of the weights of features.
+    /// lambda |w|_1, on feature weights.
     L1,
 }
 
@@ -409,9 +409,9 @@ pub enum PenaltyKind {
     Ridge,
     /// Leading eigenfunctions only.
     Spectral,
-    /// Weights of bounded length.
+    /// Weights of bounded norm.
     Ball,
-    /// Weights of a given length.
+    /// Weights of a given norm.
     Sphere,
     /// lambda |w|_1.
     L1,
@@ -448,7 +448,7 @@ pub enum Prior {
     Regression,
     /// The function of a stored model.
     Model,
-    /// `Global` if query features tell of no differences between queries, else `Zero`.
+    /// `Global` if query features show no differences between queries, else `Zero`.
     Auto,
 }
 
@@ -463,7 +463,7 @@ pub enum Interaction {
     Linear,
     /// With Gaussian functions of them.
     Gaussian,
-    /// `Gaussian` if query features tell of differences between queries, else `None`.
+    /// `Gaussian` if query features show differences between queries, else `None`.
     Auto,
 }
 
@@ -503,7 +503,7 @@ pub enum LambdaBy {
     Rate,
 }
 
-/// What validation holds out.
+/// Held-out data of a validation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeldOut {
     /// A fraction of the queries.

@@ -1,4 +1,4 @@
-//! The judgments of one query and their bytes in a model: labels, weights of documents if the training had any, row groups if
+//! The judgments of one query and their bytes in a model: labels, document weights if the training had any, row groups if
 //! the loss needs them, and the features row by row. Numbers are little-endian.
 
 use std::ops::Range;
@@ -17,12 +17,12 @@ pub(super) struct Judgments {
     pub labels: Vec<f64>,
     /// Empty if all are 1.
     pub doc_weights: Vec<f64>,
-    /// Empty if the loss needs none.
+    /// Empty if the loss does not use them.
     pub row_groups: Vec<RowGroup>,
     pub features: Matrix,
 }
 
-/// What judges the documents of a query, borrowed.
+/// The judgments of a query's documents, borrowed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RowJudgments<'a> {
     pub labels: &'a [f64],
@@ -36,7 +36,7 @@ impl Judgments {
     }
 }
 
-/// What the bytes of a block depend on besides its number of documents.
+/// The properties that determine a block's layout besides its number of documents.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BlockLayout {
     /// Features of a document.
@@ -56,7 +56,7 @@ impl BlockLayout {
         if self.has_doc_weights { 8 } else { 0 }
     }
 
-    /// Length of a block; `None` if it overflows.
+    /// Size of a block; `None` if it overflows.
     pub fn block_bytes(self, documents: usize) -> Option<usize> {
         let features = self.width.checked_mul(usize::from(self.element_bytes))?;
         features.checked_add(8 + self.doc_weight_bytes() + self.row_group_bytes())?.checked_mul(documents)
@@ -65,7 +65,7 @@ impl BlockLayout {
     /// Reads a block.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] for bytes of another length, row groups or weights out of range and numbers that are not finite.
+    /// [`Error::Corrupt`] for a wrong size, row groups or weights out of range and numbers that are not finite.
     pub fn read(self, documents: usize, bytes: &[u8]) -> Result<Judgments> {
         if self.block_bytes(documents) != Some(bytes.len()) {
             let problem = format!("block of {} bytes for {documents} documents", bytes.len());

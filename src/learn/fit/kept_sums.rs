@@ -8,11 +8,11 @@ use crate::math::SingleSums;
 pub(super) struct KeptSums {
     /// The queries, ascending, and their weights before they are divided by `n`.
     pub terms: Vec<(usize, f64)>,
-    /// What divides the weights.
+    /// The divisor of the weights.
     pub n: f64,
     /// Their sums.
     pub sums: SingleSums,
-    /// The bytes of the sums.
+    /// Memory for the sums.
     pub _memory: Reservation,
 }
 

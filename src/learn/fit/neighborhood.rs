@@ -164,8 +164,8 @@ impl Neighborhood {
         self.blocks.reserve(queries.filter(|query| self.blocks.is_informative(*query)), control)
     }
 
-    /// Reserves the bytes of the queries that are prepared for `fits` fits (see [`TrainingBlocks::reserve_cache`]), and
-    /// the bytes of the search of their neighbors.
+    /// Reserves memory for the queries that are prepared for `fits` fits (see [`TrainingBlocks::reserve_cache`]) and
+    /// for the neighbor search.
     ///
     /// # Errors
     /// [`Error::Memory`](crate::Error::Memory).

@@ -35,7 +35,7 @@ const RULE: StopRule = StopRule { tolerance: 1e-4, max_iterations: 50 };
 /// Scales of equal weights that are tried, in units of 1 / (median distance of queries).
 const SCALES: [f64; 5] = [0.25, 0.5, 1.0, 2.0, 4.0];
 
-/// The distance with learned weights of the numbers; their mean is 1.
+/// The distance with learned number weights, whose mean is 1.
 ///
 /// `features`: the encoded query features (`n_queries`, width), numbers first. `data`: the training set with scaled features.
 /// `seed` chooses the queries if there are more than 500, or fewer with thousands of features.
@@ -61,7 +61,7 @@ pub fn number_weights(
         .map_or_else(|| distance.clone(), |weights| distance.with_weights(numbers.into_iter().zip(weights))))
 }
 
-/// The weights of the columns of `features` (`n_queries`, p); `None` if equal weights are kept.
+/// Learned weights of the columns of `features` (`n_queries`, p); `None` to keep equal weights.
 fn learn(
     features: &ArrayView2<'_, f64>,
     data: &Dataset,
@@ -254,7 +254,7 @@ pub(super) fn within_deviations(data: &Dataset, queries: &[usize]) -> Vec<f64> {
     squares.into_iter().map(|square| (square / documents as f64).sqrt()).collect()
 }
 
-/// Gives a column of a row-major matrix standard deviation 1, and returns what it was; 0 for a constant column, which stays.
+/// Scales a column of a row-major matrix to standard deviation 1. Returns the previous one; 0 for a constant column, left as is.
 fn scale_column(rows: &mut [f64], column: usize, columns: usize) -> f64 {
     let values = || rows.iter().skip(column).step_by(columns);
     let n = values().count() as f64;

@@ -16,7 +16,7 @@ use crate::learn::{kernel, solve};
 use crate::math::projected_gradient::minimize_signed_path;
 use crate::math::{LANES, are_bounded, is_positive};
 
-/// Landmarks of functions among which validation chooses. A map with fewer landmarks is the first part of one with more.
+/// Landmarks of functions among which validation chooses. A map with fewer landmarks is a prefix of one with more.
 pub const CHOICE_LANDMARKS: usize = 500;
 
 /// From this lambda on, a function is the center of the penalty, without a fit.
@@ -59,7 +59,7 @@ fn read_solver<'de, D: serde::Deserializer<'de>>(from: D) -> Result<&'static Sol
 pub struct SolverParameter(f64);
 
 impl SolverParameter {
-    /// The one of a parameter of the caller.
+    /// The regularization for a parameter of the caller.
     pub fn new(parameter: f64, penalty: Penalty, loss: &Loss, space: &Space) -> Self {
         Self(match penalty {
             Penalty::Ridge => loss.penalty_factor() * space.penalty_factor() * parameter,
@@ -91,7 +91,7 @@ impl FitSpec {
         Ok((Function { weights, objective: report.objective, gap: report.gap }, report))
     }
 
-    /// Finds the weights of a function in the coordinates of the solver.
+    /// Finds a function's weights in the solver's coordinates.
     ///
     /// # Errors
     /// [`Error::Interrupted`] when canceled; too many features.

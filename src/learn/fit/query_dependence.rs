@@ -14,10 +14,10 @@
 //! error. Of the K whose errors are within one standard error of the least, the largest is proposed to local fits: they fit
 //! a weight for each feature, so they need more queries than a mean does.
 //!
-//! Each query feature that is no number counts as much as a standardized number: its cost 1 is the mean of two random queries.
+//! A query feature that is not a number counts as much as a standardized number: the mean cost of two random queries is 1.
 //!
 //! It takes O(n^2 p + n K m) operations for n queries, p query features, where an order of k items counts k^2, and m features,
-//! with n at most 2,000 and n^2 p at most 5e7: of more queries a random part is taken.
+//! with n at most 2,000 and n^2 p at most 5e7: larger sets are subsampled at random.
 
 use std::fmt;
 
@@ -47,13 +47,13 @@ const FEWEST_QUERIES: usize = 30;
 const MOST_QUERIES: usize = 2000;
 /// Upper limit of their number squared times p: a tenth of a second.
 const MOST_PRODUCTS: f64 = 5e7;
-/// Largest t that is told. Without any error t would be infinite.
+/// Largest t that is reported. Without any error t would be infinite.
 const MOST_T: f64 = 1000.0;
 /// t above which queries differ. None of 800 simulated sets without differences reaches it; of those with 300 queries and
 /// R2 .05 four fifths do. On eight real sets t is above 8 where a function per query is better, and at most 2 elsewhere.
 const CLEAR: f64 = 3.0;
 
-/// What query features tell about the preferences of queries.
+/// Evidence that query features explain differences between queries.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct QueryDependence {
     /// Number of queries with different grades that were compared.
@@ -72,7 +72,7 @@ pub struct QueryDependence {
 }
 
 impl QueryDependence {
-    /// The statistic for query features of this kind, by default of the first kind that exists. `None` if it cannot say: fewer
+    /// The statistic for query features of this kind, by default of the first kind that exists. `None` if undecidable: fewer
     /// than 30 queries with different grades, or no query feature that varies. `given`: comparisons that the caller chose.
     ///
     /// # Errors
@@ -120,7 +120,7 @@ impl QueryDependence {
         {
             column *= if deviation > 0.0 { 1.0 / deviation } else { 0.0 };
         }
-        // 3. The errors of the estimates of each query.
+        // Errors of each query's estimates.
         let total = preferences.sum_axis(Axis(0)).to_vec();
         let compared = |distance: &QueryDistance| -> Result<Option<Self>> {
             let errors = |query: usize| {
@@ -169,7 +169,7 @@ impl QueryDependence {
     /// The key in reports.
     pub const KEY: &str = "query_dependence";
 
-    /// What a report says.
+    /// The entry in a report.
     pub fn report(found: Option<&Self>) -> Value {
         let cannot_say = "fewer than 30 queries with different grades, or no query feature varies";
         found.map_or_else(|| json!({ "differ": null, "reason": cannot_say }), |found| json!(found))
@@ -197,7 +197,7 @@ impl fmt::Display for QueryDependence {
     }
 }
 
-/// The encoded query features (`n_queries`, at least 1), numbers standardized, and their distance; `None` if none varies, or a
+/// The encoded query features (`n_queries`, at least 1), numbers standardized, and their distance; `None` if all are constant or a
 /// value is one that training refuses itself.
 fn encoded(
     data: &Dataset,
@@ -211,7 +211,7 @@ fn encoded(
     varies.then_some((features, distance))
 }
 
-/// The distance in which each column that is no number has the mean cost 1. Costs of `kendall` may be infinite, so orders are
+/// The distance in which each non-numeric column has the mean cost 1. Costs of `kendall` may be infinite, so orders are
 /// compared by `mallows`.
 fn balanced(features: &[Vec<f64>], distance: &QueryDistance) -> QueryDistance {
     let mut order: Vec<usize> = (0..features.len()).collect();
@@ -227,7 +227,7 @@ fn balanced(features: &[Vec<f64>], distance: &QueryDistance) -> QueryDistance {
     QueryDistance::from(distance.columns.iter().map(balance).collect::<Vec<_>>())
 }
 
-/// The errors of the estimates of a query: by the mean of all others, then by those that are nearest to it.
+/// Errors of a query's estimates: by the mean of all others, then by the nearest ones.
 /// `total`: the sum of all preferences.
 fn errors_of(
     query: usize,
@@ -346,7 +346,7 @@ mod tests {
 
     #[test]
     fn query_dependence_is_found_if_and_only_if_it_is_there() {
-        // With these signals R2 is about .05, and .24 for texts, which have two numbers without effect beside them.
+        // With these signals R2 is about .05, and .24 for texts, which come with two numbers without effect.
         let simulated =
             [(Simulated::numbers as fn(u64, usize, f64) -> Simulated, 0.066), (Simulated::texts, 0.4)];
         for (simulated, signal) in simulated {

@@ -26,7 +26,7 @@ const SCORED: usize = 1_536;
 const FUNCTIONS: usize = crate::math::single::PANEL;
 
 impl Neighborhood {
-    /// The map in which functions of a spec are fitted and scored without keeping its vectors; `None` if they are fitted in
+    /// The map for fitting and scoring a spec's functions without keeping its vectors; `None` if they are fitted in
     /// double precision.
     ///
     /// # Errors
@@ -58,7 +58,7 @@ impl Neighborhood {
         is_plain && is_large && is_scoring && is_centered() == Some(true) && fits()
     }
 
-    /// The coefficients of the functions of these neighbors for each lambda, largest first.
+    /// Coefficients of the functions fitted to these neighbors, for each lambda, largest first.
     ///
     /// # Errors
     /// [`Error::Interrupted`]; [`Error::Memory`]; a lambda out of range.
@@ -118,7 +118,7 @@ impl Neighborhood {
     fn streamed_gram(&self, neighbors: &[Neighbor], map: &SingleMap, control: &Control) -> Result<Gram> {
         let data = self.blocks.rows().ok_or_else(|| Error::Internal("no rows to stream".to_owned()))?;
         let (terms, n) = self.query_terms(neighbors);
-        // 1. The sums of the choice of lambda, if they are a part of these.
+        // 1. The sums of the choice of lambda, if they are a subset of these.
         let kept = self.blocks.kept_sums().take().filter(|kept| kept.is_part_of(&terms));
         let bytes = SingleSums::bytes(map.dim() + 1);
         let what = format_args!("sums of least squares in a space of {} landmarks", map.dim());
@@ -139,7 +139,7 @@ impl Neighborhood {
     }
 }
 
-/// The loss of a query of the training set.
+/// The loss on a training query.
 fn query_loss(blocks: &TrainingBlocks, query: usize) -> Result<Box<dyn QueryLoss>> {
     let (Some(data), Loss::List(loss)) = (blocks.rows(), &blocks.loss) else {
         return Err(Error::Internal("no rows to stream".to_owned()));

@@ -101,7 +101,7 @@ impl Basis {
         Arc::make_mut(&mut self.points).push(row);
     }
 
-    /// sqrt K(x, x), the length of a document in the space of the kernel; 0 if K(x, x) is negative.
+    /// sqrt K(x, x), a document's norm in the kernel's space; 0 if K(x, x) is negative.
     pub fn norm(&self, row: &[f64]) -> f64 {
         self.kernel.of(row, row).max(0.0).sqrt()
     }
@@ -115,7 +115,7 @@ impl Basis {
     /// k(x, P) of some documents: shape `(rows, r)`, row-major.
     ///
     /// # Errors
-    /// Another number of features, or an interruption.
+    /// A different number of features, or an interrupt.
     pub fn columns(&self, features: &Matrix, rows: Range<usize>, control: &Control) -> Result<Vec<f64>> {
         check_width(features.columns(), self.points.dim)?;
         let r = self.points.len();
@@ -146,7 +146,7 @@ impl Basis {
     /// f(x) of some documents, given beta (r).
     ///
     /// # Errors
-    /// Another number of features or coefficients, or an interruption.
+    /// A different number of features or coefficients, or an interrupt.
     pub fn scores(
         &self,
         features: &Matrix,
@@ -244,7 +244,7 @@ pub(super) fn shifted(range: &Range<usize>, start: usize) -> Range<usize> {
 /// A document whose squared distance from the span is at most this fraction of K(x, x) counts as one of the span.
 const INDEPENDENT: f64 = 1e-12;
 
-/// L of the documents of a basis, packed as in `math::triangular`.
+/// L of a basis's documents, packed as in `math::triangular`.
 #[derive(Debug, Clone, Default)]
 pub struct SpanFactor(Vec<f64>);
 
@@ -282,10 +282,10 @@ impl SpanFactor {
         Ok(true)
     }
 
-    /// The coefficients of the projection of a function with these values at the documents.
+    /// Coefficients of the projection of a function with these values at the documents.
     ///
     /// # Errors
-    /// Another number of values than documents.
+    /// A number of values that differs from the number of documents.
     pub fn projected(&self, mut values: Vec<f64>) -> Result<Vec<f64>> {
         cholesky::forward_vector(&self.0, &mut values);
         coefficients(&self.0, values.len(), &values)
@@ -374,7 +374,7 @@ pub(super) fn solve_rows(factor: &[f64], r: usize, rows: &mut [f64]) {
     }
 }
 
-/// Refuses a matrix with another number of features than the pivots have.
+/// Refuses a matrix whose number of features differs from the pivots'.
 pub(super) fn check_width(found: usize, expected: usize) -> Result<()> {
     if found == expected {
         return Ok(());
@@ -382,7 +382,7 @@ pub(super) fn check_width(found: usize, expected: usize) -> Result<()> {
     Err(Error::Shape { what: "number of features for the kernel".to_owned(), found, expected })
 }
 
-/// Refuses another number of coefficients than pivots.
+/// Refuses a number of coefficients that differs from the number of pivots.
 pub(super) fn check_coefficients(found: usize, expected: usize) -> Result<()> {
     if found == expected {
         return Ok(());
@@ -390,7 +390,7 @@ pub(super) fn check_coefficients(found: usize, expected: usize) -> Result<()> {
     Err(Error::Shape { what: "number of coefficients of a kernel function".to_owned(), found, expected })
 }
 
-/// True if a packed factor of `r` rows has its size, finite numbers and a positive diagonal.
+/// Whether a packed factor of `r` rows has the right size, finite numbers and a positive diagonal.
 pub(super) fn is_valid_factor(factor: &[f64], r: usize) -> bool {
     cholesky::packed_len(r) == Some(factor.len())
         && factor.iter().all(|value| value.is_finite())

@@ -16,9 +16,9 @@ pub struct KernelDef {
     pub parameters: &'static [ParameterDef],
     /// q, of which the kernel is a function.
     pub inner: Inner,
-    /// True if every Gram matrix is positive semidefinite.
+    /// Whether every Gram matrix is positive semidefinite.
     pub positive_semidefinite: bool,
-    /// True if outer(q + r) = outer(q) outer(r), so that K of a concatenation is the product of two K.
+    /// Whether outer(q + r) = outer(q) outer(r), so that K of a concatenation is the product of two K.
     pub factorizes: bool,
     /// Turns each q into K, given the parameters.
     pub outer: fn(&[f64], &mut [f64]),
@@ -85,7 +85,7 @@ pub enum Inner {
 }
 
 impl Inner {
-    /// What one feature adds to q.
+    /// One feature's contribution to q.
     #[allow(clippy::inline_always, reason = "part of a loop over features")]
     #[inline(always)]
     pub(super) fn term(self, x: f64, z: f64) -> f64 {

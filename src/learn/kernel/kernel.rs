@@ -48,7 +48,7 @@ impl Kernel {
     /// The kernel of this name with its parameters in the order of the table.
     ///
     /// # Errors
-    /// An unknown name, another number of parameters, or a number outside its range.
+    /// An unknown name, a wrong number of parameters, or a number out of range.
     pub fn new(name: &str, parameters: Vec<f64>) -> Result<Self> {
         let def = find(name)?;
         if parameters.len() != def.parameters.len() {

@@ -35,7 +35,7 @@ pub(super) fn total_variance(features: &Matrix, control: &Control) -> Result<f64
     Ok(squares.iter().sum::<f64>() / n)
 }
 
-/// What `add` makes of every (column, value, sums), in fixed blocks of rows that are added in their order.
+/// Sums of `add` over every (column, value, sums), in fixed blocks of rows that are added in their order.
 fn summed(
     features: &Matrix,
     control: &Control,
@@ -190,14 +190,14 @@ impl Points {
 
 /// Rows that are compared with one tile of documents after the other.
 ///
-/// q has the bits of a row and a document alone. [`Inner::SquaredDistance`] is |x|^2 + |z|^2 - 2 x.z of documents less a
+/// q has the bits of a row and a document alone. [`Inner::SquaredDistance`] is |x|^2 + |z|^2 - 2 x.z, documents minus a
 /// center, which takes two operations for each number instead of three. Its error is about 1e-16 of |x|^2 + |z|^2.
 pub(super) struct Compared<'a> {
     points: &'a Points,
     inner: Inner,
     x: Vec<f64>,
     groups: Vec<[f64; ROWS]>,
-    /// The mean of the first tile of documents, squared lengths of the rows, and a tile less the center.
+    /// The mean of the first tile of documents, squared norms of the rows, and a tile minus the center.
     centered: Option<(Vec<f64>, Vec<f64>, Vec<Tile>)>,
 }
 
@@ -264,7 +264,7 @@ simd! {
 }
 
 simd! {
-    /// Squared distances from products. What is no number is an overflow.
+    /// Squared distances from products. NaN means overflow.
     fn distances<'a>(rows: &'a [f64], documents: &'a Tile, width: usize, out: &'a mut [f64]) {
         let mut squares = [0.0; TILE];
         squares.iter_mut().zip(documents.values()).for_each(|(square, value)| *square = value);

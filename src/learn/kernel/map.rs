@@ -34,7 +34,7 @@ use crate::math::{Gram, lanes, pivoted, positive_part};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FeatureMap {
-    /// The kernel and the pivots: what a model keeps beside coefficients.
+    /// The kernel and the pivots, which a model stores with the coefficients.
     pub basis: Basis,
     /// L, packed as in `math::triangular`.
     pub(super) factor: Vec<f64>,
@@ -105,7 +105,7 @@ impl FeatureMap {
     /// phi of some documents: shape `(rows, r)`, row-major. Cost r (d + r / 2) multiplications per document.
     ///
     /// # Errors
-    /// Another number of features, or an interruption.
+    /// A different number of features, or an interrupt.
     pub fn features(&self, features: &Matrix, rows: Range<usize>, control: &Control) -> Result<Vec<f64>> {
         check_width(features.columns(), self.basis.points.dim)?;
         in_blocks(rows.len(), self.dim(), control, |block, out| {
@@ -117,7 +117,7 @@ impl FeatureMap {
     /// k(x, P) of some documents: shape `(rows, r)`, row-major.
     ///
     /// # Errors
-    /// Another number of features, or an interruption.
+    /// A different number of features, or an interrupt.
     pub fn columns(&self, features: &Matrix, rows: Range<usize>, control: &Control) -> Result<Vec<f64>> {
         self.basis.columns(features, rows, control)
     }
@@ -125,12 +125,12 @@ impl FeatureMap {
     /// beta = U^-1 w, the coefficients of the pivots.
     ///
     /// # Errors
-    /// Another number of weights than features.
+    /// A number of weights that differs from the number of features.
     pub fn coefficients(&self, w: &[f64]) -> Result<Vec<f64>> {
         coefficients(&self.factor, self.dim(), w)
     }
 
-    /// The share of negative eigenvalues, which count as 0, in the sum of the sizes of all; rounding if the kernel is positive
+    /// The fraction of absolute eigenvalues that is negative, and counts as 0; rounding if the kernel is positive
     /// semidefinite.
     #[cfg(test)]
     pub fn negative(&self) -> f64 {
@@ -142,7 +142,7 @@ impl FeatureMap {
         warning(self.basis.kernel.def.name, self.negative)
     }
 
-    /// True if sizes agree, every number is finite, the factor has a positive diagonal, and the rest is not negative.
+    /// Whether sizes agree, every number is finite, the factor has a positive diagonal, and the rest is not negative.
     pub fn is_valid(&self) -> bool {
         is_valid_factor(&self.factor, self.dim()) && (0.0..=f64::MAX).contains(&self.negative)
     }
@@ -158,7 +158,7 @@ const SMALLEST: f64 = 1e-250;
 pub struct Replacements {
     /// beta_l K(x, x_l) of the document before, and their sum.
     terms: (Vec<Lanes>, f64),
-    /// What each group multiplies the terms by.
+    /// Each group's factors of the terms.
     factors: Vec<Vec<Lanes>>,
 }
 
@@ -205,7 +205,7 @@ simd! {
 
 impl Basis {
     /// The function with the coefficients beta (r) of the document `before`, with groups of features of the document `after`.
-    /// `None` for kernels that are no products over features, and for values of the kernel near 0.
+    /// `None` for kernels that are not products over features, and for kernel values near 0.
     pub fn replacements(
         &self,
         beta: &[f64],

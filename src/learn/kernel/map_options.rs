@@ -4,7 +4,7 @@ use crate::base::{Control, Error, FEWER_LANDMARKS, Reservation, Result, matrix_b
 use crate::math::pivoted::Limits;
 use crate::math::{Gram, cholesky};
 
-/// A negative part above this fraction is not rounding.
+/// A negative fraction above this is not rounding.
 const CLEARLY_NEGATIVE: f64 = 1e-6;
 
 /// Candidates for each pivot.
@@ -15,9 +15,9 @@ const CANDIDATES_PER_LANDMARK: usize = 4;
 pub struct MapOptions {
     /// Most pivots; at least 1.
     pub landmarks: usize,
-    /// The fraction of the largest K(x, x) that may be left out.
+    /// The fraction of the largest K(x, x) that may be neglected.
     pub tolerance: f64,
-    /// The seed of the sample of candidates.
+    /// Random seed for the sample of candidates.
     pub seed: u64,
 }
 
@@ -70,7 +70,7 @@ pub fn not_finite() -> Error {
     )
 }
 
-/// Whether a negative part is more than rounding.
+/// Whether a negative fraction is more than rounding.
 pub fn is_indefinite(negative: f64) -> bool {
     negative > CLEARLY_NEGATIVE
 }

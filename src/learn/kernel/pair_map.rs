@@ -46,7 +46,7 @@ use crate::math::{Gram, TILE, dot, pivoted, positive_part};
 pub struct PairMap {
     /// The documents of which pivots are made.
     pub basis: Basis,
-    /// Pivots (a_p, b_p), as numbers of documents of the basis.
+    /// Pivots (a_p, b_p), as document indices of the basis.
     pivots: Vec<(u32, u32)>,
     /// L with L L' = H at the pivots, packed as in `math::triangular`.
     factor: Vec<f64>,
@@ -177,7 +177,7 @@ impl PairMap {
     /// row-major, in the order of [`ordered_pairs`].
     ///
     /// # Errors
-    /// Another number of features or labels, or an interruption.
+    /// A different number of features or labels, or an interrupt.
     pub fn features(
         &self,
         features: &Matrix,
@@ -203,7 +203,7 @@ impl PairMap {
     /// beta = U^-1 w, the coefficients of the pivots.
     ///
     /// # Errors
-    /// Another number of weights than features.
+    /// A number of weights that differs from the number of features.
     pub fn coefficients(&self, w: &[f64]) -> Result<Vec<f64>> {
         coefficients(&self.factor, self.dim(), w)
     }
@@ -211,7 +211,7 @@ impl PairMap {
     /// Scores (3.6) of all documents of a query, given beta; their sum is 0.
     ///
     /// # Errors
-    /// Another number of features or coefficients, or an interruption.
+    /// A different number of features or coefficients, or an interrupt.
     pub fn scores(&self, features: &Matrix, coefficients: &[f64], control: &Control) -> Result<Vec<f64>> {
         check_coefficients(coefficients.len(), self.dim())?;
         let count = features.rows();
@@ -283,7 +283,7 @@ impl PairMap {
         warning(self.kernel().def.name, self.negative)
     }
 
-    /// True if sizes agree, every number is finite, the factor has a positive diagonal, and the rest is not negative.
+    /// Whether sizes agree, every number is finite, the factor has a positive diagonal, and the rest is not negative.
     pub fn is_valid(&self) -> bool {
         let documents = self.basis.points.len();
         let inside = |number: u32| (number as usize) < documents;

@@ -26,7 +26,7 @@ impl Basis {
     /// of each shuffle, the values of its orders one after the other. For kernels that are products over features.
     ///
     /// # Errors
-    /// Another number of features; an interruption.
+    /// A different number of features; an interrupt.
     pub fn shuffled(
         &self,
         x: &[f64],
@@ -81,7 +81,7 @@ impl Basis {
     }
 }
 
-/// q of the features of a part: of each document, with each document of a tile.
+/// q over a part's features: of each document, with each document of a tile.
 #[allow(clippy::inline_always, reason = "compiled for each register width")]
 #[inline(always)]
 fn sum_terms(inner: Inner, tiles: &[Tile], x: &[f64], parts: &[&[usize]], q: &mut [f64]) {

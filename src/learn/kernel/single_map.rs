@@ -22,7 +22,7 @@ use crate::math::{
 const SMALLEST_PIVOT: f64 = 1e-3;
 /// Largest and smallest sqrt K(x, x).
 const NORMS: RangeInclusive<f64> = 1e-6..=1e6;
-/// Largest square of the length of a landmark, in the units of the kernel.
+/// Largest squared norm of a landmark, in the kernel's units.
 const LONGEST: f64 = 1e4;
 /// Tiles of columns of L^-1 that are found at once.
 const TILES: usize = 16;
@@ -37,7 +37,7 @@ pub struct SingleMap {
     factor: f64,
     /// Landmarks: a row for each feature, a column for each landmark.
     points: Panels,
-    /// Squared lengths of the landmarks.
+    /// Squared norms of the landmarks.
     squares: Vec<f32>,
     /// m (r).
     means: Vec<f32>,
@@ -46,7 +46,7 @@ pub struct SingleMap {
 }
 
 impl SingleMap {
-    /// The map in single precision; `None` if that has too few digits, and for kernels of another form.
+    /// The map in single precision; `None` if that has too few digits, and for other kinds of kernels.
     pub fn of(map: &FeatureMap) -> Option<Self> {
         let (basis, factor) = (&map.basis, &map.factor);
         let (kernel, r, dim) = (&basis.kernel, map.dim(), basis.points.dim);

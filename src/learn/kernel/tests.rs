@@ -103,7 +103,7 @@ fn weights_and_coefficients_give_the_same_scores() {
     }
 }
 
-/// With `LTR_LONG=1` the numbers of queries and landmarks are doubled.
+/// With `LTR_LONG=1` the number of queries and of landmarks doubles.
 #[test]
 fn bits_depend_neither_on_threads_nor_on_company() {
     let (queries, landmarks) = if crate::is_long() { (14, 300) } else { (7, 150) };
@@ -246,7 +246,7 @@ fn an_interruption_ends_every_part() {
     assert_eq!(pairs.scores(&features, &vec![0.0; pairs.dim()], &control).unwrap_err(), interrupted);
 }
 
-/// Scores of 1 to 70 rows, in tiles or alone, have the same bits; those of sorted documents are equal up to rounding.
+/// Scores of 1 to 70 rows, in tiles or alone, have the same bits; sorted documents agree up to rounding.
 #[test]
 fn a_score_does_not_depend_on_rows_beside_it_or_functions_evaluated_with_it() {
     let (features, control) = (documents(70, 5), Control::default());

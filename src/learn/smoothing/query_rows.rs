@@ -38,7 +38,7 @@ impl Deref for QueryRows {
     }
 }
 
-/// What a training query is for the search.
+/// A training query's role in the search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueryRole {
     /// The distance counts for the bandwidth.
@@ -88,7 +88,7 @@ impl QueryRows {
 
 /// The training queries by their roles, each list ascending.
 struct Roles {
-    /// Queries that count and are no candidates.
+    /// Queries that count without being candidates.
     counted: Vec<usize>,
     candidates: Vec<usize>,
 }
@@ -209,7 +209,7 @@ impl Search<'_> {
 //
 // ```text
 // 2 (n + 6) u (|a|^2 + |b|^2)    rounded inputs, and n sums of terms of at most 2 (|a|^2 + |b|^2) together
-// 8 D sqrt(|a|^2 + |b|^2) + 4 D^2    D the length of the errors of a - mean and b - mean in double precision
+// 8 D sqrt(|a|^2 + |b|^2) + 4 D^2    D the norm of the errors of a - mean and b - mean in double precision
 // ```
 
 /// Largest numbers, and largest |a|^2 + |b|^2, so that nothing overflows in single precision.
@@ -219,7 +219,7 @@ const LONGEST: f64 = 1e30;
 /// Largest error of a term with a factor that is too small for single precision.
 const SMALLEST: f64 = 1e-28;
 
-/// The numbers of all training queries in panels, with their squared lengths.
+/// Numeric features of all training queries in panels, with their squared norms.
 #[derive(Debug)]
 pub(super) struct Panels {
     weights: Vec<f64>,
@@ -274,7 +274,7 @@ impl Panels {
         self.weights == weights(distance)
     }
 
-    /// Largest error of the squares of a target; `None` if they could overflow.
+    /// Largest error of a target's squared distances; `None` if they could overflow.
     pub(super) fn error(&self, target: &[f64]) -> Option<f64> {
         let (mut square, mut deviation, mut fits) = (0.0, 0.0, true);
         for (number, weight) in self.weights.iter().enumerate() {
@@ -406,7 +406,7 @@ mod tests {
                 };
                 let plain = QueryDistance::from((0..numbers).map(column).collect::<Vec<_>>());
                 let weighted = plain.with_weights((0..numbers).map(|at| (at, 0.3 * at as f64)));
-                // A further column, of a category, is left out.
+                // One further column, of a category, is omitted.
                 let mut value = || offset + scale * random.symmetric();
                 let rows = Array2::from_shape_fn((queries, numbers + 1), |_| value());
                 let targets: Vec<Vec<f64>> =

@@ -100,12 +100,12 @@ named!(SmoothingKind {
 });
 
 impl SmoothingKind {
-    /// True if weights follow the distance between queries.
+    /// Whether weights depend on the distance between queries.
     pub fn uses_distance(self) -> bool {
         !matches!(self, Self::Uniform | Self::Individual)
     }
 
-    /// W(u) of the kernels of a scaled distance u >= 0.
+    /// The kernel W(u) of a scaled distance u >= 0.
     fn at(self, u: f64) -> f64 {
         let inside = u <= 1.0;
         match self {
@@ -158,7 +158,7 @@ impl Smoothing {
 
     /// Candidates that count for the target, nearest first, with their weights pi > 0.
     ///
-    /// `distances`: from the target to each candidate; `h`: the bandwidth. `None` entries are no candidates.
+    /// `distances`: from the target to each candidate; `h`: the bandwidth. `None` entries are not candidates.
     /// For the kinds that use distances only.
     pub fn weights(&self, distances: &[Option<f64>], h: f64, target: Target) -> Vec<(usize, f64)> {
         let weight = |distance| self.weight(&Separation { distance, cost: 0.0 }, h);
@@ -179,7 +179,7 @@ impl Smoothing {
     }
 
     /// The nearest candidates with their distances, nearest first; equal ones in the order of the candidates. The target
-    /// determines their number. `None` entries are no candidates.
+    /// determines their number. `None` entries are not candidates.
     pub fn nearest(&self, distances: &[Option<f64>], target: Target) -> Vec<(usize, f64)> {
         let mut near: Vec<(usize, f64)> =
             distances.iter().enumerate().filter_map(|(index, d)| d.map(|d| (index, d))).collect();

@@ -24,10 +24,10 @@ pub fn check_weight(weight: f64) -> Result<()> {
     Err(Error::value("weight of a query", weight.to_string(), "a finite number of at least 0"))
 }
 
-/// Refuses a point with another number of features, or with numbers that are not finite.
+/// Refuses a point with a wrong number of features, or with numbers that are not finite.
 ///
 /// # Errors
-/// [`Error::Shape`] for another number, otherwise [`Error::Value`].
+/// [`Error::Shape`] for a wrong number, otherwise [`Error::Value`].
 pub fn point(what: &str, point: &[f64], dim: usize) -> Result<()> {
     if point.len() != dim {
         let what = format!("number of features of {what}");

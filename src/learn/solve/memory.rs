@@ -19,7 +19,7 @@ const PLANES: usize = 100;
 /// Rows of documents that are copied at a time for least squares.
 const COPIED_ROWS: usize = 2048;
 
-/// Bytes of a solver of a pairwise problem.
+/// Memory in bytes of a pairwise solver.
 pub fn pair_bytes(problem: &PairProblem<'_>, solver: &SolverDef) -> u64 {
     let documents: usize = problem.blocks.iter().map(|(block, _)| block.n_docs()).sum();
     // 1. A problem with more features than documents is copied with fewer.
@@ -42,7 +42,7 @@ fn vectors_bytes(documents: usize, dim: usize) -> u64 {
     matrix_bytes(documents, SCORE_VECTORS).saturating_add(matrix_bytes(dim, WEIGHT_VECTORS))
 }
 
-/// Bytes of a solver of a listwise problem.
+/// Memory in bytes of a listwise solver.
 pub fn list_bytes(problem: &ListProblem<'_>, solver: &SolverDef) -> u64 {
     let method = solver.list.map_or(0, |method| (method.bytes)(problem));
     vectors_bytes(problem.documents(), problem.dim()).saturating_add(method)
@@ -62,7 +62,7 @@ pub fn l1_bytes(problem: &ListProblem<'_>) -> u64 {
     vectors_bytes(documents, dim).saturating_add(square).saturating_add(copied).saturating_add(planes)
 }
 
-/// Bytes of the eigenpairs of a least-squares problem.
+/// Memory in bytes of the eigenpairs of a least-squares problem.
 pub fn spectral_bytes(dim: usize) -> u64 {
     least_squares_bytes(dim, dim).saturating_add(matrix_bytes(dim, 4 * dim))
 }

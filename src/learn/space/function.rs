@@ -1,4 +1,4 @@
-//! A ranking function: its weights, and what it takes.
+//! A ranking function: weights and form.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use crate::learn::kernel::Basis;
 use crate::math::are_bounded;
 use crate::trees::Forest;
 
-/// What a function takes.
+/// The arguments of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Form {
     /// One document: a scoring function s(x).
@@ -44,7 +44,7 @@ impl Function {
     }
 }
 
-/// What the weights of a function belong to.
+/// The things that a function's weights belong to.
 #[derive(Debug, Clone, Copy)]
 pub enum WeightsOf<'a> {
     Features,
@@ -56,7 +56,7 @@ pub enum WeightsOf<'a> {
     Leaves(&'a Forest),
 }
 
-/// The weighted sum of the features of a row. Features without weight may be missing.
+/// The weighted sum of a row's features. Features without weight may be missing.
 pub(super) fn linear_score(features: &Matrix, row: usize, w: &[f64]) -> f64 {
     let score = features.row_dot(row, w);
     if !score.is_nan() {

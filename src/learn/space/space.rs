@@ -1,4 +1,4 @@
-//! Spaces in which a ranking function is linear. A space turns the weights of a function into scores.
+//! Spaces in which a ranking function is linear. A space turns a function's weights into scores.
 //!
 //! | form | score of document j among k |
 //! |---|---|
@@ -7,7 +7,7 @@
 //!
 //! A linear f of pairs is a difference of linear scores and has twice their squared norm. So it is fitted like a scoring
 //! function with 2 lambda, and its scores are centered. Other kernels become linear by a map of documents or of pairs
-//! (`kernel`). The weights of a function are then coefficients of the map's pivots.
+//! (`kernel`). A function's weights are then coefficients of the map's pivots.
 
 use super::function::{Form, WeightsOf, centered, linear_score};
 use std::cmp::Ordering;
@@ -23,12 +23,12 @@ use crate::learn::solve::{PairBlock, PairWeighting};
 use crate::math::{TILE, dot, sort_indices};
 use crate::trees::Forest;
 
-/// What scores the documents of a query by the weights of a function.
+/// Scores a query's documents from a function's weights.
 pub trait Scorer: Sync {
     /// Number of features of a document.
     fn width(&self) -> usize;
 
-    /// Number of weights of a function.
+    /// Number of weights per function.
     fn dim(&self) -> usize;
 
     /// Whether one document can be scored without the other documents of its query.
@@ -47,12 +47,12 @@ pub trait Scorer: Sync {
         false
     }
 
-    /// The kernel; none for linear functions and sums.
+    /// The kernel; `None` for linear functions and sums.
     fn kernel(&self) -> Option<&Kernel> {
         None
     }
 
-    /// The trees whose leaves the weights belong to; none for other functions.
+    /// The trees whose leaves the weights belong to; `None` for other functions.
     fn trees(&self) -> Option<&Forest> {
         None
     }
@@ -105,12 +105,12 @@ pub struct Summand<'a> {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Space {
     pub(super) width: usize,
-    /// What its functions take.
+    /// The form of its functions.
     pub form: Form,
     pub(super) map: Map,
 }
 
-/// What a document of a query is compared with.
+/// The documents that a query's document is compared with.
 pub enum Opponents {
     /// Nothing: documents are scored one by one.
     None,
@@ -176,7 +176,7 @@ impl Space {
         Ok(space)
     }
 
-    /// The space of a kernel of documents, spanned by some of these documents.
+    /// The space of a document kernel, spanned by some of these documents.
     ///
     /// # Errors
     /// As [`Self::fit`].
@@ -213,17 +213,17 @@ impl Space {
         Ok(Self { width, form, map })
     }
 
-    /// The functions sum_l beta_l K(x, x_l) of the documents of a basis.
+    /// The functions sum_l beta_l K(x, x_l) over a basis's documents.
     pub fn of_basis(basis: Basis) -> Self {
         Self { width: basis.points.dim, form: Form::Scoring, map: Map::Fitted(basis) }
     }
 
-    /// The sums of values of the leaves of trees, for documents with `width` features.
+    /// Sums of leaf values, for documents with `width` features.
     pub fn of_trees(width: usize, forest: Forest) -> Self {
         Self { width, form: Form::Scoring, map: Map::Leaves(forest) }
     }
 
-    /// What the weights of its functions belong to.
+    /// The things that a function's weights belong to.
     pub fn weights_of(&self) -> WeightsOf<'_> {
         match &self.map {
             Map::Linear => WeightsOf::Features,
@@ -255,7 +255,7 @@ impl Space {
         !matches!(self.map, Map::Fitted(_) | Map::Leaves(_))
     }
 
-    /// The map of a kernel of documents in single precision, if that has enough digits.
+    /// The map of a document kernel in single precision, if that has enough digits.
     pub fn single_map(&self) -> Option<SingleMap> {
         match &self.map {
             Map::Documents(map) => SingleMap::of(map),
@@ -382,10 +382,10 @@ impl Space {
         }
     }
 
-    /// The weights of the function that a solver found.
+    /// The function's weights from a solver's result.
     ///
     /// # Errors
-    /// Another number of weights than the space has.
+    /// A wrong number of weights.
     pub fn function(&self, w: Vec<f64>) -> Result<Vec<f64>> {
         match &self.map {
             Map::Linear | Map::Fitted(_) | Map::Leaves(_) => Ok(w),
@@ -409,7 +409,7 @@ impl Space {
         }
         let (features, rows) = (documents.features, documents.range());
         match &self.map {
-            // All functions use the same values of the kernel.
+            // All functions use the same kernel values.
             Map::Documents(map) => {
                 let columns = map.columns(features, rows, control)?;
                 let score =
@@ -498,7 +498,7 @@ impl Space {
 
 /// Features whose distances to a landmark take an operation, with AVX-512.
 const FEATURES_AT_ONCE: usize = 16;
-/// Operations for a value of a kernel beside the distance.
+/// Operations for a kernel value besides the distance.
 pub(super) const KERNEL_COST: usize = 3;
 
 impl Scorer for Space {

@@ -20,7 +20,7 @@ pub enum AnySpace {
 }
 
 impl AnySpace {
-    /// What scores documents.
+    /// The scorer of documents.
     pub fn scorer(&self) -> &dyn Scorer {
         match self {
             Self::One(space) => space,
@@ -41,10 +41,10 @@ impl From<SumSpace> for AnySpace {
     }
 }
 
-/// A sum of functions, one of each member. Its weights are the weights of the members, in their order.
+/// A sum of functions, one per member. The weights are the members' weights, concatenated.
 ///
-/// Members that share scaling and documents of a kernel share them in memory and in a model: those after the first have no
-/// scaling there, and a kernel with no documents, whose dimension is the number of the first.
+/// Members that share scaling and kernel documents share them in memory and in a model: later members have no
+/// scaling there, and a kernel without documents, whose dimension is the first member's number of documents.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(from = "(usize, Vec<Member>)", into = "(usize, Vec<Member>)")]
 pub struct SumSpace {

@@ -15,7 +15,7 @@ const NODE_COST: usize = 32;
 pub enum RawNode {
     /// The end of a path: its value and its training weight (NaN if unknown).
     Leaf {
-        /// What it adds to the score.
+        /// Contribution to the score.
         value: f64,
         /// Training weight that reached it; NaN if unknown.
         cover: f64,
@@ -38,7 +38,7 @@ pub struct RawSplit {
     pub left: usize,
     /// Number of the right child.
     pub right: usize,
-    /// What the split gained in training; NaN if unknown.
+    /// Gain of the split in training; NaN if unknown.
     pub gain: f64,
     /// Training weight that reached it; NaN if unknown.
     pub cover: f64,
@@ -86,7 +86,7 @@ pub struct Sets {
 }
 
 impl Sets {
-    /// The number of the set of these codes; equal sets have one number.
+    /// The number of this set of codes; equal sets have the same number.
     pub fn add(&mut self, mut codes: Vec<u32>) -> usize {
         codes.sort_unstable();
         codes.dedup();
@@ -133,10 +133,10 @@ impl Builder {
         self.forest.trees()
     }
 
-    /// Adds the tree of these nodes; the first one is the root. Nodes that no path reaches are left out.
+    /// Adds a tree; the first node is the root. Unreachable nodes are dropped.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] for nodes that are no tree, with the place.
+    /// [`Error::Corrupt`] for nodes that are not a tree, with the location.
     pub fn add(&mut self, nodes: &[RawNode]) -> Result<()> {
         checkpoint();
         let wrong = |node: usize, problem: String| corrupt(self.forest.roots.len(), node, &problem);
@@ -183,7 +183,7 @@ impl Builder {
                 }
             }
         }
-        // 3. Training weights that the file has for leaves only. A tree without splits needs none.
+        // 3. Training weights that the file has for leaves only. A tree without splits needs no weights.
         let forest = &mut self.forest;
         if depth == 0 {
             forest.covers[root] = 1.0;
@@ -282,7 +282,7 @@ impl Builder {
     }
 }
 
-/// What is wrong with a node by itself.
+/// The problem with a single node.
 fn check(node: &RawNode, width: usize, sets: usize) -> Result<(), String> {
     let is_weight = |cover: f64| cover.is_nan() || (cover >= 0.0 && cover.is_finite());
     match node {
@@ -336,7 +336,7 @@ pub fn single_at_most(x: f64) -> f32 {
 
 // Oblivious trees as trees of any shape.
 
-/// The question of a level of an oblivious tree.
+/// The question at a level of an oblivious tree.
 #[derive(Debug, Clone)]
 pub struct Question {
     /// Number of the feature, from 0.
@@ -352,7 +352,7 @@ pub struct Question {
 /// A tree whose nodes of a level all ask the same.
 #[derive(Debug, Clone)]
 pub struct ObliviousTree<'a> {
-    /// The questions; that of level i sets bit i of the number of the leaf.
+    /// The questions; the question of level i sets bit i of the leaf's index.
     pub questions: &'a [Question],
     /// Values of the leaves.
     pub values: &'a [f64],

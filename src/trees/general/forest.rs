@@ -20,7 +20,7 @@ pub(super) struct Step {
     pub left: u32,
 }
 
-/// Where a tree begins, and what it has.
+/// Offsets and kind of a tree.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Root {
     pub node: u32,
@@ -43,7 +43,7 @@ pub struct GeneralForest {
     pub(super) steps: Vec<Step>,
     /// Values of the leaves, by node; 0 for splits.
     pub(super) values: Vec<f64>,
-    /// Training weight that reached a node; NaN if the source has none.
+    /// Training weight that reached a node; NaN if the source has no weights.
     pub(super) covers: Vec<f64>,
     /// Gain of a split; NaN if the source has none, 0 for leaves.
     pub(super) gains: Vec<f64>,
@@ -70,7 +70,7 @@ pub enum Node<'a> {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Leaf {
-    /// What it adds to the score.
+    /// Contribution to the score.
     pub value: f64,
     /// Training weight; NaN if unknown.
     pub cover: f64,
@@ -90,7 +90,7 @@ pub struct Split<'a> {
     pub zero_is_missing: bool,
     /// Number of the left child. The right one follows it.
     pub left: usize,
-    /// What the split gained in training; NaN if unknown.
+    /// Gain of the split in training; NaN if unknown.
     pub gain: f64,
     /// Training weight; NaN if unknown.
     pub cover: f64,
@@ -128,7 +128,7 @@ impl GeneralForest {
         self.start
     }
 
-    /// Numbers of the nodes of a tree, level by level; the first is the root.
+    /// Indices of a tree's nodes, level by level; the first is the root.
     pub fn nodes_of(&self, tree: usize) -> Range<usize> {
         let end = self.roots.get(tree + 1).map_or(self.steps.len(), |root| root.node as usize);
         self.roots[tree].node as usize..end
@@ -157,7 +157,7 @@ impl GeneralForest {
         })
     }
 
-    /// Sum of the largest absolute values of the leaves of each tree: what rounding errors are measured by.
+    /// Sum over trees of the largest absolute leaf value: the scale of rounding errors.
     pub fn magnitude(&self) -> f64 {
         let trees = (0..self.trees()).map(|tree| &self.values[self.nodes_of(tree)]);
         trees.map(|values| values.iter().fold(0.0, |most: f64, value| most.max(value.abs()))).sum()
@@ -167,7 +167,7 @@ impl GeneralForest {
         self.steps[node].left as usize == node
     }
 
-    /// The set of a split of categories.
+    /// The set of a categorical split.
     pub(super) fn set(&self, step: &Step) -> &[u32] {
         let set = step.threshold as usize;
         &self.members[self.set_starts[set]..self.set_starts[set + 1]]
@@ -185,7 +185,7 @@ impl GeneralForest {
     }
 }
 
-// The values that splits compare: those of a feature, with the missing ones replaced.
+// The values that splits compare: feature values, with missing ones replaced.
 
 /// How a split reads a feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -211,14 +211,14 @@ pub struct Column {
 /// LightGBM's kZeroThreshold: a number that is not farther from 0 than this counts as 0.
 pub const ZERO: f64 = 1e-35_f32 as f64;
 
-/// What stands for a missing value that goes left: it is at most every threshold.
+/// Replacement for a missing value that goes left: at most every threshold.
 pub const LEFT: f64 = f64::NEG_INFINITY;
 
-/// What stands for a missing value that goes right: it is above every threshold, and in no set.
+/// Replacement for a missing value that goes right: above every threshold, and in no set.
 pub const RIGHT: f64 = f64::INFINITY;
 
 impl Column {
-    /// What a split compares for a value; NaN is a missing one. The result is no NaN.
+    /// The value that a split compares; NaN means missing. The result is never NaN.
     pub fn read(self, value: f64) -> f64 {
         let missing = value.is_nan() || (self.kind == Kind::NumberOrZero && value.abs() <= ZERO);
         if missing {

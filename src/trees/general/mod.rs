@@ -8,7 +8,7 @@
 //! a split of categories:  the set of the split has the value
 //! ```
 //!
-//! Values and thresholds are 64-bit floats. The thresholds of libraries that compare 32-bit floats are moved to the border
+//! Values and thresholds are 64-bit floats. Thresholds of libraries with 32-bit floats are moved to the boundary
 //! between the 64-bit floats that are rounded to either side, so each 64-bit value goes where its library sends it.
 
 mod build;

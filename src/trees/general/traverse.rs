@@ -9,7 +9,7 @@ use crate::base::{Control, checkpoint};
 use crate::math::Element;
 use crate::trees::Keyed;
 
-/// Documents of a block. Their values stay in the first two caches while all trees pass.
+/// Documents per block. The values stay in the first two caches while all trees pass.
 const BLOCK: usize = 64;
 
 /// Documents that walk side by side.
@@ -26,7 +26,7 @@ pub(super) fn add(sum: f32, value: f64) -> f32 {
 
 impl GeneralForest {
     /// Scores of documents, one after the other in `rows` with `width` values each (at least [`Self::width`]; NaN is a
-    /// missing one). A score does not depend on the documents beside it.
+    /// missing one). A score does not depend on the other documents.
     ///
     /// # Panics
     /// If `rows` is not `scores.len()` rows of `width` values.
@@ -60,7 +60,7 @@ impl GeneralForest {
         }
     }
 
-    /// The score of a document, which has it beside any others.
+    /// The score of a document, equal to its score in [`Self::score_rows`].
     ///
     /// # Panics
     /// If the row has fewer values than [`Self::width`].
@@ -98,7 +98,7 @@ impl GeneralForest {
         self.roots.iter().fold(2 * self.columns.len(), |sum, root| sum.saturating_add(root.depth as usize))
     }
 
-    /// The values of the columns for a document.
+    /// A document's column values.
     pub(super) fn read_row<T: Element>(&self, row: &[T], values: &mut [f64]) {
         for (value, column) in values.iter_mut().zip(&self.columns) {
             *value = column.read(row[column.feature as usize].to_f64());

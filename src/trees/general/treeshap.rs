@@ -1,7 +1,7 @@
-//! What each feature adds to a score: exact Shapley values, path-dependent (Lundberg et al. 2018, algorithm 2).
+//! Feature contributions to a score: exact Shapley values, path-dependent (Lundberg et al. 2018, algorithm 2).
 //!
 //! The value of a set S of features is the mean of a tree for a document of which only S is known: at a split of S it goes
-//! where the document goes, at other splits both ways, weighted by the training weights of the children. The base is the
+//! where the document goes, at other splits both ways, weighted by the children's training weights. The base is the
 //! value of no features. Base and contributions add up to the score in 64-bit floats; a model that sums in 32-bit floats
 //! rounds its score after each tree.
 
@@ -11,7 +11,7 @@ use crate::base::{Error, Result, Ticks, checkpoint};
 /// Nanoseconds or so that a step of a path takes, for [`Ticks`].
 const STEP_COST: usize = 4;
 
-/// Largest difference between the contributions and the score, as a part of the largest values of the leaves.
+/// Largest difference between the contributions and the score, as a fraction of the largest leaf values.
 const MOST_ERROR: f64 = 1e-4;
 
 /// A feature on the path to a node.
@@ -22,7 +22,7 @@ struct Step {
     unknown: f64,
     /// 1 if the document goes this way, else 0.
     known: f64,
-    /// Sum of the weights of the sets of this size.
+    /// Sum of the weights of sets of this size.
     weight: f64,
 }
 
@@ -48,7 +48,7 @@ struct Visit {
 }
 
 impl GeneralForest {
-    /// What each feature adds to the score of a document, and at last the base; in all they are the score.
+    /// Each feature's contribution to a document's score, and finally the base; they add up to the score.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if the source of the model has no training weights, or paths that are too long.
@@ -85,7 +85,7 @@ impl GeneralForest {
         ))
     }
 
-    /// The mean of the leaves of a tree, by training weight.
+    /// The mean leaf value of a tree, by training weight.
     fn mean(&self, tree: usize) -> f64 {
         let nodes = self.nodes_of(tree);
         let mut means = self.values[nodes.clone()].to_vec();
@@ -99,7 +99,7 @@ impl GeneralForest {
         means[0]
     }
 
-    /// The part of the training weight of a node that a child has. Children of nodes without weight have none.
+    /// The fraction of a node's training weight in a child; 0 for nodes without weight.
     fn share(&self, node: usize, child: usize) -> f64 {
         let other = (self.steps[node].left as usize * 2 + 1) - child;
         let sum = self.covers[child] + self.covers[other];
@@ -141,7 +141,7 @@ impl Walk<'_> {
             unwind(path, at + 1);
             length -= 1;
         }
-        // 3. Both children. What no document of the training reached has no part, unless the document goes there.
+        // 3. Both children. Nodes that no training document reached do not count, unless the document goes there.
         let hot = forest.next(&step, self.values[step.column as usize]);
         for child in [2 * step.left as usize + 1 - hot, hot] {
             let share = unknown * forest.share(node, child);
@@ -176,7 +176,7 @@ fn extend(paths: &mut Vec<Step>, own: usize, step: Step) {
     }
 }
 
-/// Takes out the feature at this place; the last step of the path is left over.
+/// Removes the feature at this index; the last step of the path becomes unused.
 fn unwind(path: &mut [Step], at: usize) {
     let last = path.len() - 1;
     let Step { unknown, known, .. } = path[at];
@@ -196,7 +196,7 @@ fn unwind(path: &mut [Step], at: usize) {
     }
 }
 
-/// The sum of the weights of a path without the feature at this place.
+/// The sum of a path's weights without the feature at this index.
 fn unwound_sum(path: &[Step], at: usize) -> f64 {
     let last = path.len() - 1;
     let Step { unknown, known, .. } = path[at];

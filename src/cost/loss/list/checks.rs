@@ -1,4 +1,4 @@
-//! Options and checks that several listwise losses share.
+//! Options and checks shared by several listwise losses.
 
 use super::super::def::LossDef;
 use crate::base::{Error, Params, Result, shorten};
@@ -16,7 +16,7 @@ pub fn in_range(valid: bool, key: &str, got: &dyn ToString, allowed: &str) -> Re
 /// Largest weight that an array option accepts.
 pub(super) const MOST_WEIGHT: f64 = 1e9;
 
-/// The numbers of an array option; `None` if the option is not given.
+/// The numbers of an array option; `None` if it is not set.
 pub fn given_weights(params: &Params, key: &str) -> Option<Vec<f64>> {
     let numbers = params.get(key)?.as_array().into_iter().flatten();
     Some(numbers.map(|number| number.as_f64().unwrap_or(f64::NAN)).collect())
@@ -82,7 +82,7 @@ pub fn largest_dcg(gains: impl Iterator<Item = f64>, cutoff: Option<usize>) -> f
     visible.enumerate().map(|(position, gain)| gain * logarithmic(position)).sum()
 }
 
-/// True if any two labels differ.
+/// Whether any two labels differ.
 pub fn differ(labels: &[f64]) -> bool {
     labels.windows(2).any(|pair| compare(pair[0], pair[1]).is_ne())
 }

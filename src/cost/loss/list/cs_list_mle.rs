@@ -217,7 +217,7 @@ struct SwapSums<'a> {
 }
 
 impl CsListMleQuery {
-    /// The sums of `swap`; `None` for other weights, few documents, and scores with a large range.
+    /// The sums of `swap`; `None` for other weights, few documents or a large range of scores.
     fn swap_sums(&self, scores: &[f64]) -> Option<SwapSums<'_>> {
         let (swaps, scales) = self.costs.swaps().filter(|_| scores.len() >= self.many)?;
         let order = &self.costs.order;

@@ -44,7 +44,7 @@ pub enum Scheme {
 pub struct Tables {
     /// alpha of a document of grade j with one of grade t, row j.
     pub pair: Vec<Vec<f64>>,
-    /// beta of a document at a place of discount 1.
+    /// beta of a document at a position with discount 1.
     pub document: Vec<f64>,
 }
 
@@ -70,7 +70,7 @@ enum Alpha {
 }
 
 impl Tables {
-    /// True if the tables have a row and a column for each grade, and all weights are in their range.
+    /// Whether the tables have a row and a column for each grade, and all weights are in range.
     pub(super) fn is_valid(&self) -> bool {
         let grades = self.document.len();
         let square = self.pair.len() == grades && self.pair.iter().all(|row| row.len() == grades);
@@ -87,7 +87,7 @@ impl Tables {
 }
 
 impl Costs {
-    /// The weights of a query with these labels. With tables, each label is a grade of the tables (`check_query`).
+    /// Weights of a query with these labels. With tables, each label is a grade of the tables (`check_query`).
     pub fn of(scheme: &Scheme, truncation: Option<usize>, ties: LabelTies, labels: &[f64]) -> Self {
         let order = descending(labels);
         let by_position = |values: Vec<f64>| -> Vec<f64> { order.iter().map(|j| values[*j]).collect() };
@@ -137,13 +137,13 @@ impl Costs {
         Some((Swaps { gains, discounts, lower: &self.lower }, scales))
     }
 
-    /// True if alpha is the same for all positions of a grade.
+    /// Whether alpha is the same for all positions of a grade.
     pub(super) fn alpha_is_of_grades(&self) -> bool {
         !matches!(self.alpha, Alpha::Swap { .. })
     }
 }
 
-/// By position, the first position of a lower grade; the number of positions if there is none.
+/// For each position, the first position with a lower grade, or the number of positions.
 fn first_lower(grades: &[f64]) -> Vec<usize> {
     let mut lower = vec![grades.len(); grades.len()];
     for position in (1..grades.len()).rev() {

@@ -61,11 +61,11 @@ pub const DIRECT: LossDef = LossDef {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Direct {
     pub measure: Measure,
-    /// The weights of positions by which scores are decoded into a ranking.
+    /// The position weights by which scores are decoded into a ranking.
     pub decoder: Decoder,
     /// The bound of the regret.
     pub bound: Bound,
-    /// True if a list has at most one document of each group.
+    /// Whether a list has at most one document of each group.
     pub diverse: bool,
 }
 
@@ -114,7 +114,7 @@ impl ListwiseLoss for Direct {
         !super::direct_query::flat(&self.measure.label_weights(labels))
     }
 
-    /// The convex bound: the reversed order is farthest from the ideal one. Lists of diverse documents may share none.
+    /// The convex bound: the reversed order is farthest from the ideal one. Diverse lists may share no document.
     fn lipschitz(&self, labels: &[f64]) -> Option<f64> {
         let c = self.decoder.weights(&self.measure, labels.len());
         let reversed = c.iter().zip(c.iter().rev()).map(|(c, other)| (c - other).abs()).sum();

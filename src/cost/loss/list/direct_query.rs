@@ -34,7 +34,7 @@ pub struct DirectQuery {
     decoded: usize,
     /// max_pi M.
     pub best: f64,
-    /// True if all orders have one M.
+    /// Whether all orders have the same M.
     flat: bool,
     /// Largest |s| for which F and M are finite. Scores of a damaged model can be larger.
     max_score: f64,
@@ -176,7 +176,7 @@ impl Lists {
     }
 }
 
-/// True if all of these are equal.
+/// Whether all weights are equal.
 pub(super) fn flat(weights: &[f64]) -> bool {
     weights.windows(2).all(|pair| order::compare(pair[0], pair[1]).is_eq())
 }
@@ -233,12 +233,12 @@ impl QueryLoss for Moving {
 // Decoder weights c: for scores s, a ranking pi has the value F(pi) = sum_i c_{pi(i)} s_i, and sorting by s maximizes
 // it.
 //
-// They never rise, or the bounds would not hold. Their size is not normalized: c times t is w divided by t.
+// They must not increase, or the bounds would not hold. They are not normalized: c times t is w divided by t.
 
 /// The weight of position p, counted from 1.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decoder {
-    /// The weights of the measure.
+    /// Weights of the measure.
     Metric,
     /// max(k + 1 - p, 0) for this k.
     Linear(usize),
@@ -252,8 +252,8 @@ pub enum Decoder {
     Own(Vec<f64>),
 }
 
-/// Names of the decoders, as the option `decoder` has them. The first is the default: with the weights of the measure F and
-/// M have one scale, so that the nonconvex bound is not flat around starts of usual length, and the assignment is a sort.
+/// Names of the decoders, as in the option `decoder`. The first is the default: with the measure's weights, F and
+/// M have one scale, so that the nonconvex bound is not flat around starts of usual norm, and the assignment is a sort.
 pub const DECODERS: &[&str] = &["metric", "linear", "power", "log", "loglog"];
 
 /// Depth of `linear` for measures without a cutoff: the first page, as the paper has it. A list is then decoded by its

@@ -51,7 +51,7 @@ pub enum LabelOrder {
 named!(LabelOrder { Stable = "stable", Random = "random" });
 
 struct ListMle {
-    /// The seed of the order of equal grades; without one they keep the order of the documents.
+    /// Seed for the order of equal grades; without a seed they keep the document order.
     seed: Option<u64>,
 }
 

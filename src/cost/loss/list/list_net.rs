@@ -28,7 +28,7 @@ pub const LIST_NET: LossDef = LossDef {
     )
 };
 
-/// What a loss or a model of ratings is fitted to.
+/// The target of a loss or of a model of ratings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
     /// Grades y.
@@ -40,14 +40,14 @@ pub enum Target {
 named!(Target { Grade = "grade", Gain = "gain" });
 
 struct ListNet {
-    /// True if the targets are probabilities of gains, not of grades.
+    /// Whether the targets are probabilities of gains, not of grades.
     of_gains: bool,
 }
 
 /// The loss of one query.
 struct ListNetQuery {
     targets: Vec<f64>,
-    /// Logarithms of the weights of the documents; empty if all are 1.
+    /// Logarithms of the document weights; empty if all are 1.
     log_weights: Vec<f64>,
 }
 

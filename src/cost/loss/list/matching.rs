@@ -9,8 +9,8 @@
 //!
 //! It is convex in s, and at least the fraction of slots that the assignment of the largest score fills wrongly. With the
 //! option `slot_costs` d_ij = c_j [i != pi*(j)], and it is at least the sum of the costs c_j of these slots.
-//! A slot without a document of its own is left out, unless every document belongs to a slot and others stay empty. The
-//! subgradient is 1 at the rows of the maximizer and -1 at those of pi*.
+//! A slot without a document of its own is omitted, unless every document belongs to a slot and others stay empty. The
+//! subgradient is 1 at the rows of the maximizer and -1 at the rows of pi*.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub const MATCHING: LossDef = LossDef {
 
 #[derive(Debug, Default)]
 struct Matching {
-    /// The cost of a wrong document at each slot of a query; `None` if all slots with a document have the same.
+    /// The cost of a wrong document at each slot; `None` if it is the same for all slots with a document.
     slot_costs: Option<Vec<f64>>,
 }
 
@@ -66,7 +66,7 @@ impl ListwiseLoss for Matching {
         ListConstraint::Slots
     }
 
-    /// True if a document belongs to a slot and another row competes with it.
+    /// Whether a document belongs to a slot and another row competes with it.
     fn is_informative(&self, labels: &[f64]) -> bool {
         labels.len() > 1 && labels.iter().any(|&label| label > 0.0)
     }
@@ -83,7 +83,7 @@ impl ListwiseLoss for Matching {
     }
 
     /// Refuses two documents that belong to one slot, a document that belongs to two, slots that cannot be filled, and
-    /// another number of slots than of costs.
+    /// a number of slots that differs from the number of costs.
     fn check_query(&self, labels: &[f64], row_groups: &[RowGroup]) -> Result<()> {
         let slots = row_groups.iter().map(|row| row.group + 1).max().unwrap_or(0) as usize;
         if let Some(costs) = self.slot_costs.as_ref().filter(|costs| costs.len() != slots) {

@@ -39,7 +39,7 @@ pub enum Measure {
         neutral: f64,
         /// The position that counts half. Above 1.
         half_life: f64,
-        /// True if it is divided by its largest value.
+        /// Whether it is divided by its largest value.
         normalized: bool,
     },
     /// Weights of the caller instead of a measure's.
@@ -148,7 +148,7 @@ impl Measure {
         }
     }
 
-    /// True if b are divided by the largest sum that a list gives them.
+    /// Whether b is divided by its largest sum over lists.
     pub fn is_ratio(&self) -> bool {
         match self {
             Self::Ndcg(_) | Self::Eru { normalized: true, .. } => true,
@@ -209,7 +209,7 @@ impl Measure {
                     let why = "the grades with a weight";
                     check_grades(labels, weights.len(), "the option 'grade_weights'", why)
                 }
-                // With other weights of positions the relevance of several documents adds up.
+                // With other position weights the relevance of several documents adds up.
                 None if positions.is_some() && matches!(**measure, Self::Mrr(_)) => Ok(()),
                 None => measure.check(labels),
             };

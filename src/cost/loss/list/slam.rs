@@ -21,7 +21,7 @@
 //! mean of v over a group of equal grades (`label_ties` "average", the default, which does not depend on the order of
 //! the documents). `measure` is "ndcg" unless given: the paper's, and the smaller v of the two.
 //!
-//! Of several j with the largest score, k is the first document; an inner value of exactly 0 has no part in the
+//! Of several j with the largest score, k is the first document; an inner value of exactly 0 contributes nothing to the
 //! subgradient. A pass over the grades from low to high keeps k: O(m).
 
 #[cfg(test)]
@@ -91,7 +91,7 @@ impl Bounded {
     }
 }
 
-/// The documents i that have a part in the loss.
+/// The documents i that take part in the loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Active {
     /// The documents whose inner value is above 0.
@@ -145,7 +145,7 @@ impl Slam {
         SlamQuery { weights, ascending, ends, margin: self.margin, active: Active::Margin }
     }
 
-    /// What is compared: labels, or whether they are relevant.
+    /// The compared values: labels, or whether they are relevant.
     fn grades(&self, labels: &[f64]) -> Vec<f64> {
         match self.weights {
             SlamWeights::Measure(Bounded::Map) => {
@@ -218,7 +218,7 @@ impl ListwiseLoss for Slam {
 
     fn lipschitz(&self, labels: &[f64]) -> Option<f64> {
         let query = self.of(labels);
-        // Documents of the lowest grade have no part in the loss.
+        // Documents of the lowest grade do not take part in the loss.
         let lowest = query.ends.first().copied().unwrap_or(0);
         Some(2.0 * query.ascending[lowest..].iter().map(|document| query.weights[*document]).sum::<f64>())
     }
@@ -268,7 +268,7 @@ impl SlamQuery {
         rivals
     }
 
-    /// True if a document i with the rival k is active, without the margin.
+    /// Whether a document i with the rival k is active, without the margin.
     pub fn is_active(&self, i: usize, k: usize, scores: &[f64]) -> bool {
         self.active == Active::Margin || scores[k] >= scores[i]
     }

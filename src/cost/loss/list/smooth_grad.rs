@@ -9,7 +9,7 @@
 //!
 //! A document may count at several positions, so A may exceed max M and the smoothed loss fall below 0.
 //!
-//! The paper's display leaves out a_j, without which A tends to a constant, and prints Algorithm 4 with the sign of a
+//! The paper's display omits a_j, without which A tends to a constant, and prints Algorithm 4 with the sign of a
 //! loss. The measure is a [`Measure`] without parameters of its own, "ndcg@10" unless given: a position costs O(N). The
 //! loss is not convex; it is a step function without smoothing, and with it has no gradient where two scores at the
 //! positions of a are equal (the documents then keep their order).

@@ -36,7 +36,7 @@ pub const PAIR_SQUARED: LossDef = LossDef::listwise(
     |_| Ok(Arc::new(Squared { centered: true, over_pairs: true })),
 );
 
-/// What is subtracted from scores and grades.
+/// The value subtracted from scores and grades.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Centering {
     /// Their means in the query.
@@ -48,7 +48,7 @@ pub enum Centering {
 named!(Centering { Query = "query", None = "none" });
 
 pub(in crate::cost::loss) struct Squared {
-    /// True if means are subtracted.
+    /// Whether means are subtracted.
     centered: bool,
     /// True for the mean over the N (N - 1) ordered pairs, false for the mean over the N documents.
     over_pairs: bool,
@@ -151,7 +151,7 @@ impl QueryLoss for SquaredQuery {
 mod tests {
     use super::*;
 
-    /// Only the ratios of weights matter: sums of the largest are infinite, and 1 / the smallest is.
+    /// Only weight ratios matter: sums of the largest are infinite, and 1 / the smallest is.
     #[test]
     fn weights_of_any_size_give_the_same_loss() {
         let (labels, scores) = ([0.0, 1.0, 3.0], [0.5, -1.0, 2.0]);

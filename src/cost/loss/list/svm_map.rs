@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! r relevant documents k, with a grade of at least `threshold`; m others j
-//! x_kj(pi) = 1 if k stands above j in the ranking pi, otherwise -1
+//! x_kj(pi) = 1 if k ranks above j in the ranking pi, otherwise -1
 //! F(pi)    = 1 / (r m) sum_k sum_j x_kj(pi) (s_k - s_j)
 //! L(s)     = max_pi (1 - AP(pi)) + F(pi) - F(pi*)          pi* a ranking with the relevant documents first
 //! ```
@@ -11,16 +11,16 @@
 //! maximum of linear functions, so it is convex. Without a relevant document or another one, L is 0.
 //!
 //! **The most violated ranking** (section 3.3). Relevant documents keep the order of their scores, and so do the others.
-//! If other j (the j-th best, from 1) stands below relevant k (from 1), the objective does not change. If it stands above,
+//! If other j (the j-th best, from 1) ranks below relevant k (from 1), the objective does not change. If it ranks above,
 //! the objective gains
 //!
 //! ```text
 //! t_kj = k / (r (k + j - 1) (k + j)) - 2 (s_k - s_j) / (r m)
 //! ```
 //!
-//! So j stands above the relevant documents from that i on for which sum_{k >= i} t_kj is largest. t_kj falls with j, so i
+//! So j ranks above the relevant documents from that i on for which sum_{k >= i} t_kj is largest. t_kj falls with j, so i
 //! does not fall, and the choices do not disturb each other. That also halves the search: the i of the middle j splits
-//! the others and the relevant documents, and each part is searched on its own. With the sort O(n log n).
+//! the others and the relevant documents, and each half is searched on its own. With the sort O(n log n).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -271,7 +271,7 @@ mod tests {
         };
         assert!(!loss.is_informative(&[1.0, 0.0, 1.5]) && loss.is_informative(&[2.0, 1.0]));
         let mut g = [0.0; 2];
-        // Equal scores: the other document stands above, AP is 1/2.
+        // Equal scores: the other document ranks above, AP is 1/2.
         let value = loss.prepare(&[2.0, 1.0], &[]).value_and_subgradient(&[0.0; 2], &mut g);
         assert!((value - 0.5).abs() < 1e-15 && (g[0] + 2.0).abs() < 1e-15 && (g[1] - 2.0).abs() < 1e-15);
     }

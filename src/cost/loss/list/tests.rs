@@ -87,7 +87,7 @@ fn renumbered(row_groups: &[RowGroup]) -> Vec<RowGroup> {
     row_groups.iter().zip(0..).map(row_group).collect()
 }
 
-/// Labels and two lists of scores, of equal length.
+/// Labels and two series of scores, all of equal length.
 fn rows() -> impl proptest::strategy::Strategy<Value = Vec<(u8, f64, f64)>> {
     proptest::collection::vec((0u8..4, -3.0f64..3.0, -3.0f64..3.0), 1..12)
 }

@@ -54,7 +54,7 @@ pub(super) struct BestItems {
 impl ItemSearch<'_, '_> {
     /// The best V, not above `start`.
     pub(super) fn run(&mut self, start: &[f64], control: &Control) -> BestItems {
-        // 1. V(a) of the weights of the last half step.
+        // V(a) for the weights of the last half step.
         let (mut dual, mut bound) = self.restart();
         let mut best = start.to_vec();
         let mut least = f64::INFINITY;

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use super::user_loss::{HalfStep, MOST_USER_PLANES, UserLoss};
 use crate::math::{Objective, Planes, axpy, dot, sort_indices};
 
-/// Accuracy of the minimum of the model, relative to the requested gap.
+/// Accuracy of the model's minimum, relative to the requested gap.
 const MODEL_ACCURACY: f64 = 0.1;
 /// Number of half steps or passes without weight after which a plane is dropped.
 const MOST_IDLE: u32 = 10;
@@ -125,7 +125,7 @@ impl Cuts {
         let mut order: Vec<usize> = (0..self.planes.len()).collect();
         sort_indices(&mut order, &|i, j| self.weights[i].total_cmp(&self.weights[j]));
         let (light, other) = (order[0], order[1]);
-        // 2. Their mean is a plane below the loss, too.
+        // 2. The mean of the two is also a plane below the loss.
         let sum = self.weights[light] + self.weights[other];
         let (part, rest) = (self.weights[light] / sum, self.weights[other] / sum);
         let Cut { slopes, offset } = self.planes[light].clone();
@@ -174,13 +174,13 @@ impl Cuts {
         mean
     }
 
-    /// Moves the weights to the maximum of their part of the dual:
+    /// Moves the weights to the maximum of these planes' share of the dual:
     ///
     /// ```text
     /// max over changes d of the weights   d.h - curvature / 2 |sum_k d_k g_k|^2,     h heights of the planes at these scores
     /// ```
     ///
-    /// A step moves weight from the lowest plane that has some to the highest one (Platt 1998). Returns the change of the
+    /// A step moves weight from the lowest plane with weight to the highest plane (Platt 1998). Returns the change of the
     /// mean slopes, and how far the highest plane was above the mean.
     pub(super) fn balance(&mut self, scores: &[f64], curvature: f64) -> (Vec<f64>, f64) {
         let mut heights: Vec<f64> = self.planes.iter().map(|cut| cut.height(scores)).collect();
@@ -264,7 +264,7 @@ pub(super) fn minimize(risk: &OfUser<'_>, start: &[f64], step: HalfStep, cuts: &
     best
 }
 
-// Risks that the half steps minimize: of the row of a user, and of the rows of all items.
+// Risks that the half steps minimize: for a user's row, and for all item rows.
 
 /// w l(V_u u + b_u) as a function of u.
 pub(super) struct OfUser<'a> {

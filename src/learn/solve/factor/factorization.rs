@@ -136,7 +136,7 @@ impl<'a> Factorization<'a> {
         values.iter().sum()
     }
 
-    /// The part of each user of a number per rating.
+    /// Splits one number per rating by user.
     pub(super) fn by_user<'s>(&self, mut rest: &'s mut [f64]) -> Vec<&'s mut [f64]> {
         let part = |user| rest.split_off_mut(..self.ratings.of_user(user).len()).unwrap_or_default();
         (0..self.ratings.n_users()).map(part).collect()

@@ -15,7 +15,7 @@ pub struct Factors {
     pub items: Vec<f64>,
 }
 
-/// Initial length of a row of V, about. From shorter rows no half step gains more than its tolerance.
+/// Approximate initial norm of a row of V. From shorter rows no half step gains more than its tolerance.
 const INITIAL_LENGTH: f64 = 1.0;
 
 impl Factors {
@@ -35,7 +35,7 @@ impl Factors {
         })
     }
 
-    /// The product of the rows of a user and an item.
+    /// The product of a user's and an item's rows.
     pub fn product(&self, user: usize, item: usize) -> f64 {
         dot(&self.users[user * self.rank..][..self.rank], &self.items[item * self.rank..][..self.rank])
     }

@@ -54,7 +54,7 @@ impl Factorization<'_> {
         fitted.into_iter().collect::<Result<()>>().and_then(|()| control.check())
     }
 
-    /// Fits V to U. Returns the certified gap, relative to the objective without the penalty of U; `None` for smooth
+    /// Fits V to U. Returns the certified gap, relative to the objective without the penalty on U; `None` for smooth
     /// losses.
     ///
     /// # Errors

@@ -9,9 +9,9 @@ pub(super) const MOST_USER_PLANES: usize = 6;
 /// The penalty of a half step, and when it ends.
 #[derive(Debug, Clone, Copy)]
 pub struct HalfStep {
-    /// The penalty is lambda / 2 times the squared length of the fitted rows.
+    /// The penalty is lambda / 2 times the squared norm of the fitted rows.
     pub lambda: f64,
-    /// Requested gap, relative to the objective, of the problem of a user and of the problem of all items.
+    /// Requested gap, relative to the objective, for a user's problem and for the problem of all items.
     pub tolerance: f64,
     /// Most planes or iterations.
     pub most: usize,

@@ -22,7 +22,7 @@ use crate::math::{Factor, LANES, Lanes, dot, gram, lanes};
 
 /// Rows that are added to a Gram matrix at a time.
 const SLAB: usize = 256;
-/// Parts of a Gram matrix that are added up in parallel. Their number is fixed, so that sums do not depend on threads.
+/// Number of partial sums of a Gram matrix, computed in parallel. It is fixed, so sums do not depend on threads.
 const PARTS: usize = 8;
 /// Iterations for the largest singular value, and the relative change at which they end.
 const POWER_STEPS: usize = 100;
@@ -36,7 +36,7 @@ pub struct WeightedSquares<'a> {
     item_offsets: Vec<usize>,
 }
 
-/// Rows of one side, with what the systems of the other side share.
+/// Rows of one side, with data shared by the other side's systems.
 pub struct Side<'a> {
     rows: &'a [f64],
     rank: usize,
@@ -45,7 +45,7 @@ pub struct Side<'a> {
 }
 
 impl<'a> Side<'a> {
-    /// Rows of length `rank`.
+    /// Rows of `rank` numbers.
     pub fn new(rows: &'a [f64], rank: usize) -> Self {
         let width = lanes::blocks_for(rank);
         let count = rows.len() / rank;

@@ -54,7 +54,7 @@ impl ListBlock {
         if loss.constraint() != ListConstraint::None {
             check_size("row groups of a query", row_groups.len(), n)?;
         }
-        // Products need contiguous rows. A matrix in another order is copied.
+        // Products need contiguous rows. Other layouts are copied.
         let rows = if matrix.slice(range.clone()).is_some() {
             rows
         } else {
@@ -71,10 +71,10 @@ impl ListBlock {
         Ok(Self { rows, n, dim, loss: loss.prepare(labels, row_groups).into() })
     }
 
-    /// The same query, whose documents have these weights; none if all are 1.
+    /// The same query with document weights; empty if all are 1.
     ///
     /// # Errors
-    /// Another number of weights; a loss that does not weigh documents.
+    /// A wrong number of weights; a loss that does not support document weights.
     pub fn weighted(mut self, labels: &[f64], weights: &[f64], loss: &ListLoss) -> Result<Self> {
         if !weights.is_empty() {
             check_size("weights of the documents of a query", weights.len(), self.n)?;
@@ -134,7 +134,7 @@ fn check_size(what: &str, found: usize, expected: usize) -> Result<()> {
     Err(Error::Shape { what: what.to_owned(), found, expected })
 }
 
-// Products of the documents of a query with a vector: s = X w and g += X' h.
+// Products of a query's documents with a vector: s = X w and g += X' h.
 //
 // Four rows at a time share the loads of w and g. A score has the bits of `math::dense::dot`. A gradient adds four rows
 // as `(h0 x0 + h1 x1) + (h2 x2 + h3 x3)`, then the remaining rows one by one. The order does not depend on the width of

@@ -62,7 +62,7 @@ impl Plane {
 struct WorkingSet {
     c: f64,
     planes: Vec<Plane>,
-    /// Weight of the plane 0: 1 minus the weights of the planes.
+    /// Weight of the zero plane: 1 minus the sum of the other weights.
     zero_weight: f64,
 }
 

@@ -120,15 +120,15 @@ impl Gram {
     /// The sums of these queries, each with its weight c >= 0.
     ///
     /// # Errors
-    /// Another number of features; a loss that is not quadratic.
+    /// A different number of features; a loss that is not quadratic.
     pub fn of(dim: usize, queries: &[(&ListBlock, f64)]) -> Result<Self> {
         Self::of_rows(dim, queries, |_, (block, weight)| scaled_rows(block, block.loss(), *weight, dim))
     }
 
-    /// About the Hessian of a smooth risk at 0: documents less their means, times the curvature of the loss.
+    /// About the Hessian of a smooth risk at 0: documents minus their means, times the curvature of the loss.
     ///
     /// # Errors
-    /// Another number of features.
+    /// A different number of features.
     pub fn of_hessian_at_0(problem: &ListProblem<'_>) -> Result<Self> {
         let dim = problem.dim();
         Self::of_rows(dim, &problem.blocks, |query, (block, weight)| {
@@ -145,14 +145,14 @@ impl Gram {
         })
     }
 
-    /// Bytes of the sums of a problem, of a factor, and of the rows that are added together.
+    /// Bytes of a problem's sums, of a factor, and of the rows that are added together.
     pub(super) fn bytes(problem: &ListProblem<'_>) -> u64 {
         let longest = problem.blocks.iter().map(|(block, _)| block.n_docs()).max().unwrap_or(0);
         let columns = problem.dim() + LANES;
         matrix_bytes(2 * (columns + CHUNK.min(problem.documents()) + longest), columns)
     }
 
-    /// The sums of the rows of queries.
+    /// The sums over the queries' rows.
     fn of_rows(
         dim: usize,
         queries: &[(&ListBlock, f64)],
@@ -178,7 +178,7 @@ impl Gram {
         Ok(gram)
     }
 
-    /// The sums of rows in single precision, of which t is the last column.
+    /// The sums over rows in single precision, whose last column is t.
     pub fn of_single(sums: &SingleSums) -> Self {
         let mut gram = Self::zero(sums.columns.saturating_sub(1));
         for i in 0..sums.columns {
@@ -193,7 +193,7 @@ impl Gram {
     /// Adds the sums of other queries.
     ///
     /// # Panics
-    /// When they have another number of features.
+    /// If the number of features differs.
     pub fn add(&mut self, other: &Self) {
         assert_eq!(self.dim, other.dim, "sums of as many features");
         let numbers = other.outer.tiles.iter().flatten().flat_map(|lanes| lanes.0);
@@ -234,7 +234,7 @@ impl Gram {
         (0..=self.dim).flat_map(|i| (i..=self.dim).map(move |j| self.outer.get(i, j))).collect()
     }
 
-    /// The sums with these numbers; `None` if their count is another one.
+    /// The sums with these numbers; `None` if their count is wrong.
     pub fn of_numbers(dim: usize, numbers: &[f64]) -> Option<Self> {
         let mut gram = Self::zero(dim);
         let mut rest = numbers.iter();

@@ -301,7 +301,7 @@ pub fn fits_single_precision(data: &Dataset) -> bool {
         && data.weights.iter().chain(&data.doc_weights).all(weighs)
 }
 
-/// Subtracts the means of the documents of a query, and multiplies each row by the square root of its weight.
+/// Subtracts the mean of the query's documents, and multiplies each row by the square root of its weight.
 fn center(rows: &mut [Row], quadratic: &Quadratic<'_>, weight: f64) {
     let mut means = [0.0; PANEL];
     for (document, row) in rows.iter().enumerate() {

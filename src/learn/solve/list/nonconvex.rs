@@ -21,7 +21,7 @@ use crate::math::{
 // **Starts.** Local minima differ. Each start (below) makes a few rounds. The best continues, then the others that came
 // close to it.
 //
-// **Report.** The gap comes from the last round: it tells how close the solution is to a stationary point and does not
+// **Report.** The gap comes from the last round: it measures the distance to a stationary point and does not
 // certify an optimum. `steps` has one entry per round of all starts. Each lambda is solved alone, so a solution does
 // not depend on the other lambdas of a path.
 
@@ -113,7 +113,7 @@ impl<'p, 'a> LambdaFit<'p, 'a> {
         let convex = self.next_majorant(&descent.at);
         let objective = convex.ridge(self.lambda);
         let Some(bundle) = &mut self.bundle else { return };
-        // 2. A solution whose decrease exceeds what is left.
+        // 2. A solution whose decrease exceeds the remaining objective.
         let before = descent.at.objective;
         let allowed = self.rule.allowed_gap(before, self.first);
         let mut rule = StopRule { max_iterations: ITERATIONS, tolerance: 0.5 * self.rule.tolerance };
@@ -213,7 +213,7 @@ impl From<Descent> for Solution {
 // risk differ by less than 0.001. The solution is the point with the least original objective of all rounds, from each
 // start.
 //
-// **Report.** The objective is the original one. The gap comes from the last round: it tells how close its solution is
+// **Report.** The objective is the original one. The gap comes from the last round: it says how close its solution is
 // to a stationary point and does not certify an optimum. `steps` has one entry per round of all starts, with the least
 // objective so far, and `iterations` counts the iterations of all rounds. Each lambda starts from the same point,
 // because otherwise solutions would depend on the order of a path.
@@ -304,20 +304,20 @@ fn first_sigma(problem: &ListProblem<'_>, w: &[f64]) -> f64 {
 // | start | |
 // |---|---|
 // | the center of the penalty, otherwise the given start, otherwise 0 | the default start |
-// | the least-squares function of what documents are worth to the measure (Le, Smola, Chapelle & Teo, algorithm 2) | with the same lambda |
+// | the least-squares function of the documents' worth in the measure (Le, Smola, Chapelle & Teo, algorithm 2) | with the same lambda |
 // | random directions, and random changes of the best solution | for small problems |
 //
-// **Length.** The risk depends on the length of w, and a start of a wrong length may be a flat part of the risk. A start is
+// **Norm.** The risk depends on |w|, and a start with a wrong norm may lie where the risk is flat. A start is
 // multiplied by the factor t of least P(t w). Trials need no new products X w.
 
 /// Most L-BFGS iterations of a regression. A start need not be exact.
 const REGRESSION: StopRule = StopRule { tolerance: 1e-3, max_iterations: 50 };
-/// Trials of a length: standard deviations of scores 2^-6, 2^-5, ..., 2^8.
+/// Trial norms: standard deviations of scores 2^-6, 2^-5, ..., 2^8.
 const LENGTHS: std::ops::RangeInclusive<i32> = -6..=8;
 /// Limits of random starts: starts times numbers of all documents are at most the first, and starts at most the second.
 const RANDOM_NUMBERS: usize = 60_000;
 const MOST_RANDOM_STARTS: usize = 16;
-/// Trials between the best length and its neighbors.
+/// Trials between the best norm and its neighbors.
 const REFINEMENTS: u32 = 3;
 
 /// A point with its image and P.
@@ -398,7 +398,7 @@ pub(super) fn spread(problem: &ListProblem<'_>, scores: &[f64]) -> f64 {
     (squares.iter().sum::<f64>() / scores.len().max(1) as f64).sqrt()
 }
 
-/// The least-squares function of what documents are worth; `None` if the loss does not tell.
+/// The least-squares function of the documents' worth; `None` if the loss does not define it.
 pub(super) fn regression_on_worth(
     problem: &ListProblem<'_>,
     lambda: f64,

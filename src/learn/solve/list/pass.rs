@@ -183,7 +183,7 @@ impl ListProblem<'_> {
         self.groups.last().map_or(0, |group| group.documents.end)
     }
 
-    /// The part of each group of a number per document.
+    /// Splits one number per document by group.
     fn split<'s>(&self, mut rest: &'s mut [f64]) -> Vec<&'s mut [f64]> {
         let split = |group: &Group| rest.split_off_mut(..group.documents.len()).unwrap_or_default();
         self.groups.iter().map(split).collect()

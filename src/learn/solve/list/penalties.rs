@@ -24,7 +24,7 @@ use crate::math::{
 //
 // Kept are the eigenvalues of at least a threshold (the paper prints "less than or equal", which would keep the trailing
 // ones; its proofs keep the leading ones) or a number of leading ones, and those equal to the last of them (to 1e-8).
-// Eigenvalues below 1e-12 of the largest are rounding and are never kept. There is no other penalty. One set of
+// Eigenvalues below 1e-12 of the largest are rounding and are never kept. There is no further penalty. One set of
 // eigenpairs serves each threshold.
 
 /// Eigenvalues below this fraction of the largest are rounding.
@@ -136,7 +136,7 @@ pub fn eigenpairs(problem: &ListProblem<'_>, control: &Control) -> Result<Eigen>
 const MOST_SWEEPS: usize = 20;
 /// The visits end at a change of the scores of this size, relative to the first.
 const SMALL_CHANGE: f64 = 1e-3;
-/// Most weights of a Newton step, whose cost is their third power.
+/// Largest number of weights for a Newton step, whose cost is cubic in it.
 const MOST_NEWTON_WEIGHTS: usize = 500;
 
 /// Solves the problem with the penalty lambda |w|_1 for each of `lambdas`, best ordered from large to small. An

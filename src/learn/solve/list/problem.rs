@@ -30,7 +30,7 @@ impl<'a> ListProblem<'a> {
     /// The problem of these queries with their weights c >= 0. All queries were prepared for `loss`.
     ///
     /// # Errors
-    /// A query with another number of features; a weight out of range.
+    /// A query with a different number of features; a weight out of range.
     pub fn new(dim: usize, loss: &'a ListLoss, blocks: Vec<(&'a ListBlock, f64)>) -> Result<Self> {
         for (block, weight) in &blocks {
             block.check_dim(dim)?;
@@ -43,7 +43,7 @@ impl<'a> ListProblem<'a> {
     /// The problem with the penalty lambda |w - w0|^2.
     ///
     /// # Errors
-    /// A center w0 of another length, or with a number that is not finite.
+    /// A center w0 with a wrong number of values, or with a number that is not finite.
     pub fn with_center(self, center: Vec<f64>) -> Result<Self> {
         solve::point("the center of the penalty", &center, self.dim)?;
         Ok(Self { center: Some(center), ..self })
@@ -63,7 +63,7 @@ impl<'a> ListProblem<'a> {
         Self { center: None, ..self.clone() }
     }
 
-    /// The problem with other losses, one or none for each query, and their shape.
+    /// The problem with other losses, at most one per query, and their shape.
     pub(super) fn with_losses(&self, losses: Losses, shape: Shape) -> Self {
         Self { replaced: Some((Arc::new(losses), shape)), ..self.clone() }
     }
@@ -89,7 +89,7 @@ impl<'a> ListProblem<'a> {
         given.map_or_else(|| vec![0.0; self.dim], Clone::clone)
     }
 
-    /// What solvers may assume of the losses.
+    /// The properties of the losses that solvers may assume.
     pub(super) fn shape(&self) -> Shape {
         self.replaced.as_ref().map_or_else(|| self.loss.shape(), |(_, shape)| *shape)
     }

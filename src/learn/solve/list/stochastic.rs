@@ -70,7 +70,7 @@ struct Run<'p, 'a> {
     /// t
     steps: f64,
     epochs: f64,
-    /// The average of the planes of the epochs.
+    /// The average of the epochs' planes.
     plane: Plane,
     /// Queries with a positive weight, in the order of the last epoch.
     order: Vec<usize>,
@@ -103,7 +103,7 @@ impl<'p, 'a> Run<'p, 'a> {
 
     /// One step for each query.
     fn epoch(&mut self) {
-        // 1. The steps, in a new order. Their planes sum to a plane below R.
+        // 1. The steps, in a new order. The planes sum to a plane below R.
         let mut plane = Plane::zero(self.u.len());
         let mut order = std::mem::take(&mut self.order);
         self.random.shuffle(&mut order);

@@ -209,7 +209,7 @@ fn path<'p>(
 // after: w <- w - (2 lambda w - t - p - (rho / rho before) (p - p before)) / zeta. An iteration is one such step and
 // one pass over all pairs in score space, which also gives P, D and the gap.
 //
-// rho starts at 1. It changes if the two parts of the gap, the slack of the pairs and |2 lambda w - p - t|^2 / (4
+// rho starts at 1. It changes if the two terms of the gap, the slack of the pairs and |2 lambda w - p - t|^2 / (4
 // lambda), differ much (residual balancing, Boyd et al. 2011, section 3.4.1), by less and less so that the method
 // still converges. For tiny lambda it needs thousands of iterations.
 //
@@ -237,9 +237,9 @@ const EIGENVALUE_MARGIN: f64 = 1.05;
 const SEED: u64 = 1;
 /// Iterations from one change of rho to the next.
 const BALANCE_EVERY: u32 = 10;
-/// The parts of the gap may differ by this factor.
+/// The two terms of the gap may differ by this factor.
 const BALANCE_RATIO: f64 = 10.0;
-/// First factor of rho, and what is left of its distance from 1 after each change.
+/// First factor of rho, and the fraction of its distance from 1 that remains after each change.
 const BALANCE_FACTOR: f64 = 2.0;
 const BALANCE_DECAY: f64 = 0.95;
 
@@ -334,7 +334,7 @@ impl<'a> Admm<'a> {
         self.rho_ratio = 1.0;
     }
 
-    /// Updates every alpha at w and offers both; returns the two parts of the gap.
+    /// Updates every alpha at w and offers both; returns the two terms of the gap.
     fn pass(
         &mut self,
         progress: &mut Progress<'_>,
@@ -350,7 +350,7 @@ impl<'a> Admm<'a> {
         (sums.slack, gradient_gap)
     }
 
-    /// Increases rho if the slack is the larger part of the gap, and decreases it if the gradient is.
+    /// Increases rho if the slack is the larger term of the gap, and decreases it if the gradient is.
     fn balance(&mut self, slack: f64, gradient_gap: f64, factor: &mut f64) {
         if slack > BALANCE_RATIO * gradient_gap {
             self.rho_ratio = *factor;

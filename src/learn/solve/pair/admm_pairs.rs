@@ -27,7 +27,7 @@ pub(super) struct QueryPairs<'a> {
     pub first_pair: usize,
 }
 
-/// Pairs of one document that has lower documents: all of them, or with weights of pairs those with one lower grade.
+/// Pairs of one document that has lower documents: all of them, or, with pair weights, the ones with one lower grade.
 #[derive(Debug, Clone)]
 pub(super) struct Row {
     /// c, above 0.
@@ -198,7 +198,7 @@ impl QueryPairs<'_> {
         })
     }
 
-    /// The row of a document, cut into pairs of equal weight. Pairs without weight are left out; their alpha stays 0.
+    /// The row of a document, cut into pairs of equal weight. Pairs of weight 0 are skipped; their alpha stays 0.
     fn parts_of_row(&self, a: usize, start: usize, first_pair: usize) -> impl Iterator<Item = Row> + '_ {
         let (n, of_query) = (self.block.n_docs(), self.documents.start);
         let mut first = start;

@@ -12,7 +12,7 @@
 //! S = sum of z z' = sum_a x_a (d_a x_a - (M - M_y(a)))'
 //! ```
 //!
-//! Cost n b for m, n b^2 / 2 for S. With weights of pairs both are weighted sums (`weights`).
+//! Cost n b for m, n b^2 / 2 for S. With pair weights both are weighted sums (`weights`).
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use super::weights::{PairWeighting, Weights};
 use crate::base::{Error, Result, Ticks};
 use crate::math::{Element, LANES, Lanes, gram, lanes, order};
 
-/// Operations, for [`Ticks`], of a row beside the operations of its features.
+/// Cost of a row in operations, for [`Ticks`], besides its features.
 const ROW_COST: usize = 8;
 
 /// One query's documents, sorted by label; shape `(n_docs, dim)`.
@@ -42,7 +42,7 @@ pub struct PairBlock {
     /// m.
     pub(super) pair_sum: Vec<Lanes>,
     pair_moment: Option<Vec<Lanes>>,
-    /// The weights of the pairs; `None` if all are 1.
+    /// The pair weights; `None` if all are 1.
     weights: Option<Arc<Weights>>,
 }
 
@@ -78,7 +78,7 @@ impl PairBlock {
     /// The same documents, whose pairs have weights.
     ///
     /// # Errors
-    /// Another number of weights; a weight that is negative or not finite; a grade with too large a gain.
+    /// A wrong number of weights; a weight that is negative or not finite; a grade with too large a gain.
     pub fn weighted(mut self, weighting: PairWeighting<'_>) -> Result<Self> {
         if !weighting.is_equal() {
             let weights = Weights::new(&self.labels, &self.order, &self.start, weighting)?;
@@ -134,7 +134,7 @@ impl PairBlock {
         self.weights().map_or(self.pairs as f64, |weights| weights.total)
     }
 
-    /// The weights of the pairs; `None` if all are 1.
+    /// The pair weights; `None` if all are 1.
     pub(super) fn weights(&self) -> Option<&Weights> {
         self.weights.as_deref()
     }
@@ -218,7 +218,7 @@ fn centered_rows<T: Element>(x: &[T], order: &[usize], dim: usize, width: usize)
     rows
 }
 
-/// m, the sum of `k_a x_a`, or of the weights of pairs at a times `x_a`.
+/// m, the sum of `k_a x_a`, or of `x_a` times the pair weights at a.
 fn pair_sum(x: &[Lanes], width: usize, start: &[u32], weights: Option<&Weights>) -> Vec<Lanes> {
     let n = start.len();
     let mut sum = vec![Lanes::ZERO; width];

@@ -3,7 +3,7 @@
 //! ```text
 //! min_w P(w) = sum_g c_g sum over pairs (a, b) of query g, y_a > y_b, of L(s_a - s_b) + v.w + lambda |w - w0|^2
 //!
-//! c_g    weight of each pair of the query; with weights of pairs (`weights`) c of a pair is c_g times its weight
+//! c_g    weight of each pair of the query; with pair weights (`weights`) c of a pair is c_g times its weight
 //! L      loss of a pair; the default is the hinge max(0, 1 - (s_a - s_b))
 //! v, w0  linear term and center of the penalty; the default is 0
 //! s = X w                scores of the m documents with b features

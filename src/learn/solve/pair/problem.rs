@@ -28,7 +28,7 @@ impl<'a> PairProblem<'a> {
     /// The problem with the given queries, each with its weight c >= 0, and lambda > 0.
     ///
     /// # Errors
-    /// When a query has another number of features, there are too many, or a weight or lambda is out of range.
+    /// If a query has a different number of features, there are too many, or a weight or lambda is out of range.
     pub fn new(dim: usize, blocks: Vec<(&'a PairBlock, f64)>, lambda: f64) -> Result<Self> {
         if dim > MOST_FEATURES {
             return Err(Error::Unsupported(format!(
@@ -54,7 +54,7 @@ impl<'a> PairProblem<'a> {
     /// The problem with the penalty lambda |w - w0|^2.
     ///
     /// # Errors
-    /// When w0 has another number of features or a number that is not finite.
+    /// If w0 has a wrong number of features or a number that is not finite.
     pub fn with_center(self, center: Vec<f64>) -> Result<Self> {
         super::super::point("the center of the penalty", &center, self.dim)?;
         Ok(Self { center: Some(center), ..self })

@@ -12,7 +12,7 @@
 //! the objective decreases by less than the tolerance, or after [`MOST_STEPS`].
 //!
 //! **Starts.** Local minima differ. The default start is the solution of the hinge problem. The others are its best
-//! multiple and, for small problems, random directions of their best length. The solution is the best of all.
+//! multiple and, for small problems, random directions with their best norm. The solution is the best of all.
 //!
 //! **Report.** The objective is the psi objective. The gap comes from the last convex problem: it certifies a
 //! stationary point, not the optimum, which is hard to find. `steps` has one entry per convex problem; `iterations` is

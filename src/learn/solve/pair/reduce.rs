@@ -96,7 +96,7 @@ pub(super) struct Reduced<'p, 'a> {
 }
 
 impl<'p, 'a> Reduced<'p, 'a> {
-    /// The reduced problem; `None` if it saves no time or after a cancellation.
+    /// The reduced problem; `None` if it saves no time, or when canceled.
     pub(super) fn new(problem: &'p PairProblem<'a>, control: &Control) -> Option<Self> {
         let useful: Vec<(&PairBlock, f64)> = problem.useful_blocks().collect();
         let m: usize = useful.iter().map(|(block, _)| block.n_docs()).sum();

@@ -1,13 +1,13 @@
-//! Weights of the pairs of one query.
+//! Pair weights of one query.
 //!
 //! ```text
 //! w_ab = v_a (k_a - h_b)      a the better document of a pair
 //!
-//! v         weights of documents
-//! k, h      1 and 0; with weights by grades both are the grades, with weights by gains both are 2^y
+//! v         document weights
+//! k, h      1 and 0; weighted by grades, both are the grades; weighted by gains, both are 2^y
 //! ```
 //!
-//! Joachims, Swaminathan & Schnabel (2017) weigh a pair by its better document. Because of the form of the weights, sums
+//! Joachims, Swaminathan & Schnabel (2017) weigh a pair by its better document. Because of this form, sums
 //! over all pairs need no loop over pairs: documents are sorted by grade, and sums over the documents below and above a
 //! grade are enough. Weighted sums of n rows of b numbers cost n b.
 #![allow(clippy::inline_always)]
@@ -22,7 +22,7 @@ const LARGEST_LEVEL: f64 = 2.037_035_976_334_486e90;
 /// Operations, for [`Ticks`], of the sums with one block of a row.
 const ROW_COST: usize = 32;
 
-/// What the pairs of a query weigh.
+/// How to weight a query's pairs.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PairWeighting<'a> {
     /// Weights by grades or gains.
@@ -68,7 +68,7 @@ fn levels(by: PairWeights, labels: &[f64]) -> Result<Vec<(f64, f64)>> {
     )))
 }
 
-/// The weights of the pairs of a query. Documents are sorted by grade, high to low.
+/// A query's pair weights. Documents are sorted by grade, high to low.
 #[derive(Debug, Clone)]
 pub(super) struct Weights {
     /// v.
@@ -77,7 +77,7 @@ pub(super) struct Weights {
     better: Vec<f64>,
     /// h, padded with 0.
     worse: Vec<Lanes>,
-    /// For each document the weights of the pairs in which it is the better one, minus those in which it is the worse one.
+    /// For each document the pair weights where it is better minus the pair weights where it is worse.
     pub balance: Vec<f64>,
     /// Sum of all weights.
     pub total: f64,
@@ -122,7 +122,7 @@ impl Weights {
     /// worse document.
     ///
     /// # Errors
-    /// Another number of weights; a weight that is negative or not finite; a grade with too large a gain.
+    /// A wrong number of weights; a weight that is negative or not finite; a grade with too large a gain.
     pub(super) fn new(
         labels: &[f64],
         order: &[u32],

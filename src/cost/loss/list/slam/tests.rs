@@ -59,7 +59,7 @@ proptest::proptest! {
         }
     }
 
-    /// The misordered documents weigh at least what is lost, and are the same for scores of any scale.
+    /// The misordered documents weigh at least the lost metric, and are the same for scores of any scale.
     #[test]
     fn misordered_documents_bound_the_measure(rows in proptest::collection::vec((0u8..5, -4i8..4), 1..10)) {
         let (labels, scores) = columns(&rows);

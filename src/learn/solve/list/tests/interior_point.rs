@@ -1,5 +1,5 @@
 //! Convex problems whose losses are maxima of linear functions, and least squares, against an interior-point solver
-//! (Clarabel). The constraints are the rankings of each query, by enumeration: they share no code with the losses.
+//! (Clarabel). The constraints are the rankings of each query, by enumeration, without code of the losses.
 
 use clarabel::algebra::CscMatrix;
 use clarabel::solver::{DefaultSettings, DefaultSolver, IPSolver, NonnegativeConeT, SolverStatus};

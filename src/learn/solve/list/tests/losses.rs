@@ -46,7 +46,7 @@ impl QueryLoss for Largest {
 /// The largest violation with a margin less that without: a difference.
 pub(super) struct Ramp(Pairs);
 
-/// The ramp with the tangent of its second part at some scores.
+/// The ramp with its second term replaced by the tangent at some scores.
 struct Tangent {
     first: Pairs,
     slope: Vec<f64>,

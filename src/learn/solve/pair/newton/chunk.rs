@@ -12,7 +12,7 @@ use crate::math::{Lanes, lanes, simd};
 /// Sums of a pass over all pairs.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct PassSums {
-    /// Sum of c L, of the hinge c max(u, 0); c includes the weights of pairs.
+    /// Sum of c L, where L is the hinge max(u, 0); c includes pair weights.
     pub loss: f64,
     /// Sum of alpha.
     pub alpha: f64,
@@ -235,7 +235,7 @@ simd! {
                 None => pass_query(query, centers, Equal, rows, g),
                 Some(weights) => pass_query(query, centers, weights, rows, g),
             };
-            // 3. The sums of the query with their weight.
+            // The query's sums, weighted.
             sums.loss += part.weight * (hinge * delta);
             sums.alpha += part.weight * alpha;
             finish(part.weight, scores, direction_scores, g, &mut sums);
@@ -363,7 +363,7 @@ simd! {
 //
 // phi(t) is convex, so the minimum is on the side of t given by the sign of phi'(t). t = 1 is tried first; a step is
 // accepted if |phi'(t)| <= 0.3 |phi'(0)|. Otherwise the secant gives the next step: inside the middle of the bracket,
-// or up to four times as long while there is no bracket. A jump of the slope makes the secant slow. So if a step has
+// or up to four times the step while there is no bracket. A jump of the slope makes the secant slow. So if a step has
 // not halved the bracket, the next one cuts it in half, or to a tenth while its lower end is zero. Cost one pass over
 // the pairs per step.
 

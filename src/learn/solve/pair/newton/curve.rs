@@ -151,7 +151,7 @@ fn margins(s: f64, others: &Lanes, hide: &Lanes) -> Lanes {
 /// Operations, for [`Ticks`], of eight pairs.
 const CURVE_COST: usize = 16;
 
-/// The same with weights of pairs, whose loss needs eight logarithms.
+/// The same with pair weights, whose loss needs eight logarithms.
 const WEIGHTED_COST: usize = 64;
 
 simd! {
@@ -176,7 +176,7 @@ simd! {
     }
 }
 
-/// Sums of w p by document, w the weights of pairs, as in `pass::pass`; returns the loss.
+/// Sums of w p by document, where w are the pair weights, as in `pass::pass`; returns the loss.
 #[inline(always)]
 fn pass_query<C: Curve, W: EightWeights>(
     curve: C,

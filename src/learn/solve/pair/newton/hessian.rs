@@ -1,6 +1,6 @@
 //! Hessians X' L X of one query, where L is the Laplacian of a graph of pairs.
 //!
-//! The graph is the quadratic zone, usually a small part of all pairs. With fewer pairs than documents the rows
+//! The graph is the quadratic zone, usually a small fraction of all pairs. With fewer pairs than documents the rows
 //! z = `x_a - x_b` are formed and multiplied, Z' Z. With more, Y = L X is built from two row additions per pair and
 //! multiplied by X. Both end in the same register-tiled product of cost m b^2 for m rows.
 
@@ -15,7 +15,7 @@ use crate::math::{LANES, Lanes, SingleProducts, cholesky, gram, lanes};
 const BATCH: usize = 128;
 
 /// Solves (H + 2 lambda I) x = b, H given by its blocks on and above the diagonal. If rounding has made the matrix
-/// indefinite, the diagonal is raised step by step. `None` if that does not help.
+/// indefinite, the diagonal is raised step by step. `None` if that fails.
 pub(super) fn regularized_solve(h: &[Lanes], dim: usize, lambda: f64, b: &[Lanes]) -> Option<Vec<Lanes>> {
     let width = b.len();
     let largest = (0..dim).map(|i| lanes::get(&h[i * width..], i)).fold(0.0, f64::max);
@@ -75,7 +75,7 @@ pub(super) struct Products {
     laplacian: Vec<Lanes>,
     /// Pairs at each document.
     degree: Vec<f64>,
-    /// In place of products in double precision.
+    /// Replaces products in double precision.
     single: Option<SingleProducts>,
 }
 

@@ -51,7 +51,7 @@ const SMALLEST_MULTIPLIER_WIDTH: f64 = 1e-7;
 /// Factor of the previous round's Hessian from step to step, and the smallest factor used.
 const PREVIOUS_DECAY: f64 = 0.1;
 const SMALLEST_PREVIOUS: f64 = 1e-6;
-/// Steps below this length are short. After this number of short steps in a row the width grows by the factor, up to a
+/// Shorter steps count as short. After this number of short steps in a row the width grows by the factor, up to a
 /// limit.
 const SHORT_STEP: f64 = 0.1;
 const SHORT_STEPS: u32 = 3;

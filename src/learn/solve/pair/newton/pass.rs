@@ -5,7 +5,7 @@
 //! a dual point. With p0 = 1/2 the quadratic zone |u| < delta / 2 is centered on the kink, and a pass stores nothing
 //! per pair. In multiplier rounds p0 is stored per pair: the p of the previous round.
 //!
-//! With weights of pairs (`weights`) alpha = c w p is in the box \[0, c w\]; p and the centers do not depend on w.
+//! With pair weights (`weights`) alpha = c w p is in the box \[0, c w\]; p and the centers do not depend on w.
 //!
 //! Scores are divided by delta and padded with [`PAD`] to a multiple of eight, so a pair costs a few additions and
 //! comparisons, and padding gives p = 0 and no loss. Cost T pairs; no feature is read.
@@ -105,7 +105,7 @@ pub(super) struct RowSums {
 }
 
 /// Sums of w p by document: `g[a]` gains the sum over the pairs of a minus the sum over the pairs in which a is the lower
-/// one. Returns (sum of w max(u, 0) / delta, sum of w p), w the weights of the pairs. `rows` is a buffer with one entry per
+/// one. Returns (sum of w max(u, 0) / delta, sum of w p), w the pair weights. `rows` is a buffer with one entry per
 /// document: compilers keep sums in wide registers only if all their lanes are stored.
 #[inline(always)]
 pub(super) fn pass(

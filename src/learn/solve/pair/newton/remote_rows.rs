@@ -1,6 +1,6 @@
 //! Score space of a problem whose rows are elsewhere: each new point is a question.
 //!
-//! The answer has everything that a step needs: sums of a pass at two widths, X'g at both, and the Hessian at the first.
+//! The answer contains everything for a step: sums of a pass at two widths, X'g at both, and the Hessian at the first.
 //! The second width is the one that the next round of Newton's method is expected to have, so that its first pass asks
 //! nothing. The first step takes the Hessian at hand, whose zone is wider. Nothing is stored per pair, so there are no
 //! multipliers.
@@ -41,7 +41,7 @@ fn matrix_of(entries: &[f64], dim: usize) -> Vec<Lanes> {
     matrix
 }
 
-/// What no point changes: sum of c over all pairs, sum of c z, and the entries of the sum of c z z' on and above the
+/// Sums that do not depend on w: of c over all pairs, of c z, and the entries of the sum of c z z' on and above the
 /// diagonal.
 pub fn hinge_origin(problem: &PairProblem<'_>, control: &Control) -> Vec<f64> {
     let mut space = Space::new(problem, control);

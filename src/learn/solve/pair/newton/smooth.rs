@@ -1,8 +1,8 @@
 //! Newton's method for losses with a curvature: squared hinge and logistic.
 //!
 //! A step solves H d = -r with r = 2 lambda w - X'g - t and H = 2 lambda I + X' L X (see `curve`); a line search on
-//! scores follows. With alpha = c p, p = -L'(margin), Fenchel's equality holds for each pair, and the gap is the part
-//! of the gradient alone (Rockafellar 1970, theorem 31.3):
+//! scores follows. With alpha = c p, p = -L'(margin), Fenchel's equality holds for each pair, and the gap is due
+//! to the gradient alone (Rockafellar 1970, theorem 31.3):
 //!
 //! ```text
 //! P(w) - D(alpha) = |r|^2 / (4 lambda)
@@ -27,7 +27,7 @@ use crate::math::{Lanes, lanes};
 const KEEP: f64 = 0.1;
 /// Steps in which neither gap nor objective decrease by 1 %, after which the fit has stalled.
 const PATIENCE: u32 = 80;
-/// Steps below this length are short.
+/// Shorter steps count as short.
 const SHORT_STEP: f64 = 0.2;
 /// Reach beyond the kink after the first short step, and its factors after further short steps and after long ones.
 const FIRST_REACH: f64 = 0.1;
@@ -147,7 +147,7 @@ impl<'a, C: Curve> Smooth<'a, C> {
         self.reach = reach;
     }
 
-    /// One step with its line search; returns its length, 0 if the objective does not decrease.
+    /// One step with its line search; returns the step size, 0 if the objective does not decrease.
     fn newton_step(&mut self) -> f64 {
         let curve = self.curve.reaching(self.reach);
         let hessian = self.hessian.take().unwrap_or_else(|| self.state.space.curve_hessian(curve));

@@ -59,7 +59,7 @@ impl<'a> Side<'a> {
         if self.is_high { 1.0 } else { -1.0 }
     }
 
-    /// Visits the documents so that all margins fall: calls `visit` with the place of each and, for each threshold, the number
+    /// Visits the documents by falling margin: calls `visit` with each position and, for each threshold, the number
     /// of other documents whose margin is below it; these are the first in the order of [`Self::other`].
     fn each<const N: usize>(&self, thresholds: [f64; N], mut visit: impl FnMut(usize, [usize; N])) {
         let sign = self.sign();
@@ -118,7 +118,7 @@ pub(super) fn pass(block: &PairBlock, scores: &[Lanes], delta: f64, g: &mut [Lan
     (loss, total)
 }
 
-/// The sum of p of each document of a side, and the sum of max(u, 0).
+/// The sum of p for each document of a side, and the sum of max(u, 0).
 fn side_sums(side: &Side<'_>, delta: f64) -> (Vec<f64>, f64) {
     let center = side.own[side.own.len() / 2].score;
     // Sums of the first scores of the other list.

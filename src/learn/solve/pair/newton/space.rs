@@ -28,7 +28,7 @@ pub(super) struct Space<'a> {
     chunks: Vec<Chunk<'a>>,
     /// The documents with their products, if they are few and the products were needed.
     documents: Option<Documents<'a>>,
-    /// The bytes of the centers, if there are any.
+    /// Memory for the centers, if used.
     center_memory: Option<Reservation>,
     /// Checked before every chunk. After a cancellation chunks are skipped, and results are meaningless.
     control: &'a Control,
@@ -221,13 +221,13 @@ pub(super) struct Totals {
     pub total_weight: f64,
     /// Number of pairs.
     pub pairs: u64,
-    /// Sum of c z over all pairs, weights of pairs included.
+    /// Sum of c z over all pairs, including pair weights.
     pub pair_sum: Vec<Lanes>,
 }
 
 /// The rows of a problem.
 pub(super) trait Rows {
-    /// What no point changes.
+    /// The sums that do not depend on w.
     fn totals(&self) -> &Totals;
 
     /// Makes w the accepted point.

@@ -1,4 +1,4 @@
-//! The common part of Newton's method for the hinge and for smooth losses: points, steps and the loop.
+//! Shared by Newton's method for the hinge and for smooth losses: points, steps and the loop.
 
 use std::time::Instant;
 
@@ -34,7 +34,7 @@ pub(super) struct State<'a, R> {
     pub residual: Vec<Lanes>,
     /// P(w).
     pub primal: f64,
-    /// |r|^2 / (4 lambda), the part of the gap that the gradient causes.
+    /// |r|^2 / (4 lambda), the gap caused by the gradient.
     pub gradient_gap: f64,
     pub best: Best,
 }

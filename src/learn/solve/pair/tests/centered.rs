@@ -13,7 +13,7 @@ pub(super) fn vector(seed: u64, dim: usize, size: f64) -> Vec<f64> {
     (0..dim).map(|_| size * numbers.symmetric()).collect()
 }
 
-/// The problem with this center and a linear term of the size of the loss's gradient.
+/// The problem with this center and a linear term as large as the loss's gradient.
 pub(super) fn shifted<'a>(
     plain: &PairProblem<'a>,
     seed: u64,

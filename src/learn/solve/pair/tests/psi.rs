@@ -58,7 +58,7 @@ fn with_outliers() -> Vec<PairBlock> {
     blocks
 }
 
-/// Fraction of the pairs of the first four queries in the wrong order.
+/// Fraction of misordered pairs in the first four queries.
 fn misranked(blocks: &[PairBlock], w: &[f64]) -> f64 {
     let clean: Vec<(&PairBlock, f64)> = blocks[..4].iter().map(|block| (block, 1.0)).collect();
     let (problem, w) = (problem(&clean, 1e-300), w.iter().map(|w| 1e9 * w).collect::<Vec<f64>>());

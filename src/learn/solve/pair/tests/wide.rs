@@ -7,7 +7,7 @@ fn wide(queries: usize) -> Vec<PairBlock> {
     blocks(&Shape { seed: 5, queries, docs: 45, dim: 270, grades: 12, noise: 2.0 })
 }
 
-/// With `LTR_LONG=1` both numbers of queries with each lambda.
+/// With `LTR_LONG=1`, both query counts with each lambda.
 #[test]
 fn many_features_reach_the_gap_with_any_number_of_threads() {
     let all = [14, 20].into_iter().flat_map(|n| [1e-2, 1e-5, 1e-7].map(|lambda| (n, lambda)));
