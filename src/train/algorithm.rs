@@ -17,7 +17,7 @@ use crate::learn::fit::QueryDependence;
 use crate::model::{IMPORTED, LinearPrior, Ranker};
 use crate::train::select::{CandidatePath, Selection};
 
-/// What users tell about items.
+/// Kind of user feedback on items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Feedback {
     Ratings,
@@ -47,11 +47,11 @@ pub struct AlgorithmDef {
     pub name: &'static str,
     /// One line for the reference tables.
     pub summary: &'static str,
-    /// What is minimized, in ASCII, with the convention of lambda.
+    /// The objective in ASCII, with the convention of lambda.
     pub objective: &'static str,
     /// Authors, year, equation.
     pub source: &'static str,
-    /// Default values of its options, if they differ from those of the table of options.
+    /// Defaults of its options where they differ from the table of options.
     pub defaults: Defaults,
     /// Whether an option belongs to it. Options that belong to no algorithm, such as `seed`, are accepted by all.
     pub reads: fn(&str) -> bool,
@@ -63,7 +63,7 @@ pub struct AlgorithmDef {
     pub in_buckets: InBuckets,
 }
 
-/// How an algorithm trains on parts of the rows, the buckets.
+/// Training on buckets of rows.
 #[derive(Debug, Clone, Copy)]
 pub enum InBuckets {
     /// As a point of the grid, from sums over buckets.
@@ -77,7 +77,7 @@ pub enum InBuckets {
 
 /// One training: an algorithm with its checked parameters.
 pub trait TrainingSpec: Any + Send + Sync {
-    /// What it reads.
+    /// The input.
     fn input(&self) -> Input<'_>;
 
     /// Fits a model.
@@ -92,15 +92,15 @@ pub trait TrainingSpec: Any + Send + Sync {
     /// Makes a function the center of the penalty. [`Input::prior`] names the model of this function.
     fn set_prior(&mut self, _prior: LinearPrior) {}
 
-    /// What cross-validation holds out.
+    /// The unit that cross-validation holds out.
     ///
     /// # Errors
-    /// A training that has no function for what is held out.
+    /// A training whose model has no function for held-out queries.
     fn fold_unit(&self) -> Result<FoldUnit> {
         Ok(FoldUnit::Queries)
     }
 
-    /// The option of lambda, or of what takes its place, with the candidates (largest first) among which validation
+    /// The option of lambda or the parameter that replaces it, with the candidates (largest first) among which validation
     /// chooses, if they do not depend on the data.
     fn lambda_candidates(&self) -> Option<(&'static str, &[f64])> {
         None
@@ -129,7 +129,7 @@ impl fmt::Debug for dyn TrainingSpec {
     }
 }
 
-/// What cross-validation holds out.
+/// The unit that cross-validation holds out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FoldUnit {
     /// Queries with all their documents.
@@ -138,7 +138,7 @@ pub enum FoldUnit {
     Documents,
 }
 
-/// What a training reads.
+/// The input of a training.
 #[derive(Debug, Clone, Copy)]
 pub struct Input<'a> {
     /// The columns that it needs.
@@ -155,11 +155,11 @@ pub struct Input<'a> {
     pub doc_weights: DocWeights,
     /// The stored model that the penalty shrinks to: its name, or name@version.
     pub prior: Option<&'a str>,
-    /// Whether features count by their spread: they are not scaled, and the functions are no trees.
+    /// Whether features count by their spread: they are not scaled, and the functions are not trees.
     pub counts_spread: bool,
 }
 
-/// Whether a training takes weights of documents.
+/// Support for document weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DocWeights {
     /// It does.
@@ -171,7 +171,7 @@ pub enum DocWeights {
 }
 
 impl DocWeights {
-    /// What to tell about data with weights, if they are refused.
+    /// The message for data with weights, if they are refused.
     pub fn problem(self) -> Option<String> {
         match self {
             Self::Taken => None,
@@ -199,7 +199,7 @@ pub enum Columns {
 /// Trains a model further.
 pub type ResumeFn = fn(PreviousFit<'_>, TrainingSet, &Control) -> Result<Trained>;
 
-/// The parts of a model from which training resumes.
+/// The components of a model from which training resumes.
 #[derive(Debug, Clone, Copy)]
 pub struct PreviousFit<'a> {
     pub ranker: &'a Ranker,
@@ -215,7 +215,7 @@ pub struct TrainingSet {
     pub validation: Option<Dataset>,
     /// Summary of each feature, including earlier trainings that are resumed.
     pub summaries: Vec<ColumnSummary>,
-    /// What named query features tell about differences between queries, if they were compared.
+    /// Evidence from named query features on differences between queries, if they were compared.
     pub dependence: Option<QueryDependence>,
 }
 
@@ -241,7 +241,7 @@ pub struct Trained {
     pub ranker: Ranker,
     /// The scaling of its features.
     pub scaling: Scaling,
-    /// The lambda of the fits; `None` if there is none or something else replaces it.
+    /// The lambda of the fits; `None` if there is no lambda or another parameter replaces it.
     pub lambda: Option<f64>,
     /// The lambda of the function that others shrink to or start at.
     pub prior_lambda: Option<f64>,
@@ -253,13 +253,13 @@ pub struct Trained {
     pub functions: usize,
     /// Number of functions whose solver stopped before its tolerance.
     pub unconverged: usize,
-    /// What the caller should know.
+    /// Warnings for the caller.
     pub warnings: Vec<String>,
     /// More entries of the report. The model keeps them.
     pub details: Map<String, Value>,
     /// More entries of the report that the model does not keep.
     pub volatile: Map<String, Value>,
-    /// What a map of probabilities is learned from; `None` if no function scores documents of all queries.
+    /// Data to fit the map of probabilities; `None` if no function scores documents of all queries.
     pub out_of_fold: Option<OutOfFold>,
 }
 
@@ -293,7 +293,7 @@ pub struct LogStep {
     pub seconds: f64,
 }
 
-/// The name of the algorithm of trees, which the feature `trees` adds.
+/// Name of the tree algorithm, which the feature `trees` adds.
 pub const BOOSTED_TREES: &str = "boosted_trees";
 
 /// The preset with the loss `lambda_rank`.
@@ -404,7 +404,7 @@ pub fn scale(
     Err(Error::Data(format!("features are too large for the option 'scale' \"{}\"", kind.name())))
 }
 
-/// Refuses weights of queries, which `algorithm` does not take. `query`: what a query is there.
+/// Refuses query weights, which `algorithm` does not support. `query`: the noun for a query there.
 ///
 /// # Errors
 /// [`Error::Unsupported`] with the first query that has a weight other than 1.

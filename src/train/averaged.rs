@@ -15,7 +15,7 @@ pub struct Fitted {
     pub member: Member,
     /// The weights there, divided by the standard deviation of its scores within the training queries.
     pub weights: Vec<f64>,
-    /// What the weights were multiplied by.
+    /// Factor of the weights.
     pub factor: f64,
     /// (1/(2 N)) sum of squared errors + lambda / 2 |f|^2 before the division.
     pub objective: f64,
@@ -43,7 +43,7 @@ pub fn sum(width: usize, fitted: Vec<Fitted>, rule: Option<QueryFeatureRule>) ->
     Ranker::Linear(Linear::new(SumSpace::new(width, members), Function { weights, objective, gap: 0.0 }))
 }
 
-/// What divides scores by their standard deviation. `spread`: the sum of squared scores, less their means in the query.
+/// The factor that scales scores to standard deviation 1. `spread`: the sum of squared scores, minus query means.
 pub fn normalizer(spread: f64, documents: f64) -> f64 {
     let deviation = (spread / documents).sqrt();
     if deviation > 0.0 { 1.0 / deviation } else { 1.0 }
@@ -62,11 +62,11 @@ pub fn total_weight(data: &Dataset) -> f64 {
     (0..data.n_queries()).map(|query| weight(data, query)).sum()
 }
 
-/// The function of trees with these values of leaves. `rule`: how the query features are encoded that it splits after those
-/// of documents.
+/// The function of trees with these leaf values. `rule`: encoding of the query features, which follow
+/// the document features.
 ///
 /// # Errors
-/// Values of query features that have no code; an interruption.
+/// Query feature values without a code; an interruption.
 pub fn of_trees(
     forest: Forest,
     values: &[f64],
@@ -100,7 +100,7 @@ pub fn of_trees(
     Ok(Fitted { member, weights, factor: scale, objective: 0.5 * errors / documents })
 }
 
-/// Sum of squares of numbers less their mean, with weights; none if all are 1.
+/// Weighted sum of squared deviations from the mean. `weights`: empty if all are 1.
 pub fn squares(numbers: &[f64], weights: &[f64]) -> f64 {
     let weighted = || numbers.iter().enumerate().map(|(i, x)| (weights.get(i).copied().unwrap_or(1.0), *x));
     let (total, sum) = weighted().fold((0.0, 0.0), |(total, sum), (w, x)| (total + w, sum + w * x));

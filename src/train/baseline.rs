@@ -16,7 +16,7 @@ use crate::learn::space::{Form, Member, Space};
 /// Lambda of f = 0: the baseline alone.
 pub const BASELINE_ALONE: f64 = crate::learn::fit::CENTER_ALONE;
 
-/// The key of the option, of a setting and of a part of the report.
+/// Key of the option, of a setting and in the report.
 pub const KEY: &str = "baseline";
 
 /// Linear functions have b as a column, divided by this number, so that the penalty of their weights keeps s as it is.
@@ -45,7 +45,7 @@ pub struct Baseline {
     text: String,
     /// The feature index of the column.
     feature: usize,
-    /// What b(x) is in units of the column.
+    /// Units of b(x) per unit of the column.
     factor: f64,
     /// s.
     pub weight: f64,
@@ -77,7 +77,7 @@ impl BaselineSpec {
     /// The column and s on a training set, before its features are scaled.
     ///
     /// # Errors
-    /// A column that is no feature, has missing values, or is constant within each query; an interruption.
+    /// A column that is not a feature, has missing values, or is constant within each query; an interrupt.
     pub fn fit(&self, data: &Dataset, loss: &Loss, control: &Control) -> Result<Baseline> {
         let (feature, sign) = self.feature(data)?;
         let values: Vec<f64> = (0..data.n_docs()).map(|row| data.features.at(row, feature)).collect();
@@ -140,7 +140,7 @@ impl Baseline {
         (Member { scaling: Scaling::None.into(), space: Space::linear(width, Form::Scoring) }, weights)
     }
 
-    /// The part of the report. `is_alone`: whether the model is the baseline.
+    /// The entry in the report. `is_alone`: whether the model is only the baseline.
     pub fn report(
         &self,
         selection: Option<&Selection>,
@@ -159,7 +159,7 @@ impl Baseline {
         (KEY.to_owned(), Value::Object(report))
     }
 
-    /// What the caller should know.
+    /// Warnings for the caller.
     pub fn warnings(&self, selection: Option<&Selection>, is_alone: bool) -> Vec<String> {
         let mut warnings = Vec::new();
         let text = &self.text;
@@ -189,7 +189,7 @@ impl Baseline {
     }
 }
 
-/// The standard deviation of the values of a query.
+/// The standard deviation of a query's values.
 fn deviation(values: &[f64]) -> f64 {
     let n = values.len().max(1) as f64;
     let mean = values.iter().sum::<f64>() / n;
@@ -207,7 +207,7 @@ fn stand_in(loss: &Loss) -> Loss {
     }
 }
 
-/// The derivative by s of the mean loss of the scores s b, documents of weight 0 left out.
+/// The derivative by s of the mean loss of the scores s b, without documents of weight 0.
 fn slope(loss: &Loss, data: &Dataset, b: &[f64], s: f64, control: &Control) -> Result<f64> {
     let (mut sum, mut weight) = (0.0, 0.0);
     for query in 0..data.n_queries() {

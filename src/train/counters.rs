@@ -21,7 +21,7 @@ use crate::train::select::Gain;
 
 /// Least standardized rank correlation with how often documents were seen.
 const CORRELATED: f64 = 3.5;
-/// Least share of the rows that have the smallest value.
+/// Least fraction of rows that have the smallest value.
 const SMALLEST: f64 = 0.1;
 /// Least difference to documents without a click, in standard errors.
 const LARGER: f64 = 2.0;

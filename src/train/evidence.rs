@@ -1,4 +1,4 @@
-//! What held-out queries show of a training: the first lines of its report.
+//! Evidence from held-out queries: the first lines of its report.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use super::select::{Selection, SelectionReport};
 /// The key of reports.
 pub const KEY: &str = "evidence";
 
-/// What is known when a training is finished, besides the value of its metric.
+/// Facts known at the end of a training, besides the value of its metric.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evidence {
     /// Queries with documents of different relevance, and all queries.
@@ -81,7 +81,7 @@ impl Evidence {
         ))
     }
 
-    /// The part of the report. `validation`: what held-out data tell about the model.
+    /// The entry in the report. `validation`: results on held-out data.
     pub fn report(&self, validation: Option<&SelectionReport>) -> Value {
         let [informative, queries] = self.queries;
         let (compared, held_out) = (&self.compared, validation.and_then(SelectionReport::held_out_value));

@@ -17,7 +17,7 @@ use crate::train::select::significant;
 
 /// Numbers that increase in fewer rows may do so by chance.
 const FEWEST_ROWS: usize = 8;
-/// Numbers of rows have gaps if only a part of the rows is left, such as the training part of a split frame. These are
+/// Row numbers have gaps if only some of the rows are left, such as the training rows of a split frame. These are
 /// the largest number of numbers per row, and the least number of rows.
 const NUMBERS_PER_ROW: f64 = 4.0;
 const FEWEST_ROWS_WITH_GAPS: usize = 50;
@@ -34,7 +34,7 @@ const UNIX_SECONDS: std::ops::Range<f64> = 946_684_800.0..2_208_988_800.0;
 /// Standard deviations that differ by a larger factor need a scaling.
 const LARGEST_SPREAD_RATIO: f64 = 10.0;
 
-/// What is unusual about a feature.
+/// A suspicious property of a feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sign {
     Constant,
@@ -85,7 +85,7 @@ impl DateFormat {
 #[derive(Debug, Default)]
 pub struct FeatureChecks {
     signs: Vec<(String, Sign)>,
-    /// The warnings about different spreads without a scaling, and about vectors of another type.
+    /// The warnings about different spreads without a scaling, and about vectors of different types.
     others: Vec<String>,
 }
 
@@ -105,7 +105,7 @@ impl FeatureChecks {
                 .sign()
                 .map(|sign| (data.names[column].clone(), sign)))
         };
-        // A value of a category is no sign.
+        // Category values are not suspicious.
         let numbers = data.categories.numbers(data.names.len());
         let signs: Vec<Option<(String, Sign)>> = parallel::try_map(numbers, sign)?;
         let spreads = if counts_spread { spread_warning(data, control)? } else { None };
@@ -310,7 +310,7 @@ impl Column<'_> {
         let (low, high) =
             (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
         let per_row = if rows < FEWEST_ROWS_WITH_GAPS { 1.0 } else { NUMBERS_PER_ROW };
-        // Ids are large numbers of about the same length.
+        // Ids are large numbers with about the same number of digits.
         let is_long = rows >= FEWEST_ROWS_WITH_GAPS && low >= SMALLEST_ID && high < 10.0 * low;
         let is_named = is_row_number(&self.data.names[self.index]);
         if high - low >= per_row * rows as f64 && !is_named && !is_long {

@@ -94,7 +94,7 @@ impl Calls {
     }
 }
 
-/// What `ltr_update` does if its argument names another version than the one it has read.
+/// Reaction of `ltr_update` if its argument no longer names the version that it read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnConflict {
     /// The call fails.
@@ -121,7 +121,7 @@ pub struct OptionDef {
     pub searchable: bool,
     /// Another option, and a value of it with which this one acts.
     pub companion: Option<(&'static str, &'static str)>,
-    /// What it is about: `common` for what most calls use.
+    /// The subject: `common` for options of most calls.
     pub family: &'static str,
 }
 
@@ -159,7 +159,7 @@ impl OptionDef {
     }
 }
 
-/// A list of more options is no help in a message.
+/// Longer lists of options do not help in a message.
 const MANY: usize = 25;
 
 /// The family of the options that most calls use.
@@ -397,7 +397,7 @@ pub fn parse(text: Option<&str>, used: Use) -> Result<Params> {
     Params::parse(text, |key| find(key, used).map(|def| def.rule_in(used)))
 }
 
-/// The default of an option, without the quotes of a text; an empty text if it has none.
+/// The default of an option, without the quotes of a text; empty text without a default.
 fn default_of(key: &str) -> &'static str {
     OPTIONS.iter().find(|def| def.key == key).map_or("", |def| def.default.trim_matches('"'))
 }

@@ -4,7 +4,7 @@
 //! 2. [`check_rows`] refuses rows that cannot be learned from.
 //! 3. [`Training::run`] chooses a setting if there are several ([`Search`]), fits it on all rows ([`TrainingSpec::fit`]), and
 //!    collects the report and the warnings ([`Finished`]).
-//! 4. [`Encoded`] has the bytes of the model.
+//! 4. [`Encoded`] holds the model's bytes.
 
 use crate::base::{ColumnAdvice, Control, Error, Memory, Params, Reservation, Result};
 use crate::data::{Dataset, Fingerprint, QueryFeatureKind, ReadReport, RowOrder, ScalingKind};
@@ -35,7 +35,7 @@ pub struct Training {
     plan: Plan,
 }
 
-/// What is trained.
+/// A training or a search.
 enum Plan {
     /// A setting.
     One(Box<dyn TrainingSpec>),
@@ -47,7 +47,7 @@ enum Plan {
 pub struct Rows<'a> {
     /// Judged documents, in the order of [`Input::order`].
     pub data: Dataset,
-    /// What reading them found.
+    /// Facts about the rows, found when reading.
     pub read_report: ReadReport,
     /// Judged documents to validate on, with the features of `data`, if [`Input::validation`] names a source.
     pub validation: Option<Dataset>,
@@ -55,7 +55,7 @@ pub struct Rows<'a> {
     pub roles: TrainingColumns,
     /// How messages propose other roles.
     pub advice: ColumnAdvice<'a>,
-    /// What became of the columns that were read.
+    /// The role of each column.
     pub column_report: ColumnReport,
 }
 
@@ -72,7 +72,7 @@ impl Training {
         Ok(Self { algorithm, options, plan })
     }
 
-    /// The spec; `None` if cross-validation chooses one of several.
+    /// The spec; `None` if cross-validation chooses among several.
     #[cfg(feature = "buckets")]
     pub fn spec(&self) -> Option<&dyn TrainingSpec> {
         match &self.plan {
@@ -81,7 +81,7 @@ impl Training {
         }
     }
 
-    /// What it reads.
+    /// The input.
     pub fn input(&self) -> Input<'_> {
         match &self.plan {
             Plan::One(spec) => spec.input(),
@@ -97,7 +97,7 @@ impl Training {
         }
     }
 
-    /// An error of [`Self::run`]. One of the time limit tells how many fits of a search were finished.
+    /// An error of [`Self::run`]. If the time limit passed, it says how many fits of a search were finished.
     pub fn error(&self, problem: Error) -> Error {
         match &self.plan {
             Plan::One(_) => problem,
@@ -188,7 +188,7 @@ impl Training {
         let evidence =
             (spec.input().columns == Columns::Features).then(|| Evidence::of(informative, queries, &trained));
         if has_query_features {
-            // A fit that compares queries has told what the query features tell that it uses.
+            // A fit that compares queries has reported the evidence for the query features that it uses.
             let report = QueryDependence::report(dependence.as_ref());
             trained.details.entry(QueryDependence::KEY).or_insert(report);
         }
@@ -263,7 +263,7 @@ pub fn update(
     Ok((added, finished))
 }
 
-/// What rows tell before they are consumed: signs of leakage and of useless features.
+/// Facts about the rows before they are consumed: signs of leakage and of useless features.
 #[derive(Debug, Default)]
 struct Signs {
     features: FeatureChecks,

@@ -165,15 +165,15 @@ pub struct Finished {
     pub volatile: Map<String, Value>,
     /// Number of missing features that were replaced.
     pub missing_filled: usize,
-    /// What named query features tell about differences between queries.
+    /// Evidence from named query features on differences between queries.
     pub dependence: Option<QueryDependence>,
-    /// What held-out queries show, if that is known.
+    /// Evidence from held-out queries, if known.
     pub evidence: Option<Evidence>,
-    /// What the caller should know.
+    /// Warnings for the caller.
     pub warnings: Vec<String>,
-    /// What became of each column of the source; null if it is not known.
+    /// Role of each source column; null if unknown.
     pub columns: Value,
-    /// Seconds since training began of each entry of the model's log.
+    /// Seconds since the start of training, for each entry of the model's log.
     pub log_seconds: Vec<f64>,
 }
 
@@ -246,7 +246,7 @@ impl Finished {
     }
 }
 
-/// What the caller should know about the fits.
+/// Warnings about the fits.
 fn fit_warnings(trained: &Trained) -> Vec<String> {
     let mut warnings = trained.warnings.clone();
     if trained.unconverged > 0 {
@@ -263,7 +263,7 @@ fn fit_warnings(trained: &Trained) -> Vec<String> {
 /// A warning if the options make a preset another one, such as `list_net` with the loss hinge.
 fn other_preset(algorithm: &AlgorithmDef, settings: &Value) -> Option<String> {
     let axes = ["smoothing", "loss", "penalty", "prior"];
-    // Settings leave out the penalty ridge and the prior zero.
+    // Settings omit the penalty ridge and the prior zero.
     let chosen =
         |axis: &str| settings[axis].as_str().unwrap_or(if axis == "penalty" { "ridge" } else { "zero" });
     let is_chosen = |other: &AlgorithmDef| {
@@ -388,7 +388,7 @@ named!(ReportLength { Full = "full", Short = "short" });
 /// One line: name, version and algorithm of the model, whether it is not active, counts, what validation chose, its value, seconds, warnings, advice.
 pub fn short_report(report: &Value) -> String {
     let text = |key: &str| report[key].as_str().unwrap_or_default();
-    // 1. Counts, with those of the rows of an update.
+    // Counts, including the rows of an update.
     let count = |key: &str| {
         let added = report["added"][key].as_u64().map(|added| format!(" ({added} added)"));
         format!("{} {key}{}", report[key], added.unwrap_or_default())

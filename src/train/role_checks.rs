@@ -1,4 +1,4 @@
-//! What looks wrong with the values of roles: ids that are written in two ways, and relevance of which 1 is the best.
+//! Suspicious values of roles: ids written in two ways, and relevance where 1 is the best.
 //!
 //! Rules (docs/reference/rules.md, 2):
 //! * 2.26: Ids of one query, user or document that differ in how they are written are a warning.
@@ -13,7 +13,7 @@ use crate::model::TrainingColumns;
 const RANKS: &[&str] =
     &["rank", "ranking", "rang", "place", "placing", "placement", "position", "pos", "standing"];
 
-/// Documents from which on a permutation in a query is no chance.
+/// Number of documents from which on a permutation within a query is not due to chance.
 const FEWEST_IN_ORDER: usize = 5;
 
 /// Queries with a permutation, at least.

@@ -1,4 +1,4 @@
-//! The best ranking by a single feature: what a model should surpass.
+//! The best ranking by a single feature, which a model should surpass.
 //!
 //! Every feature ranks the queries, ascending and descending. Cost: O(documents log documents) per feature.
 
@@ -55,7 +55,7 @@ pub fn order_by(name: &str) -> String {
     format!("ORDER BY {name}")
 }
 
-/// From this share of what is possible on, a feature knows nearly as much as the relevance.
+/// From this fraction of the possible gain on, a feature knows nearly as much as the relevance.
 const NEARLY_PERFECT: f64 = 0.98;
 
 /// A warning if validation finds a single feature as good as the model, or as good as nearly any ranking can be.
@@ -110,7 +110,7 @@ impl Measure<'_> {
     }
 }
 
-/// The best single feature of the queries that judge. None for a single feature in all, and for slots, whose features belong to
+/// The best single feature on the held-out queries. `None` if there is only one, and for slots, whose features belong to
 /// pairs of document and slot. `selection`: the choice that is compared.
 ///
 /// # Errors
@@ -128,7 +128,7 @@ pub(super) fn baseline(
         return Ok(None);
     }
     let measure = Measure { metric, undefined: validation.undefined, constraint };
-    // 1. Every feature, on all held-out queries and on parts of them.
+    // 1. Every feature, on all held-out queries and on each part of them.
     let parts = Parts::of(judges);
     let measured = measured(judges, names.len(), measure, &parts, control)?;
     let values: Vec<Option<f64>> = measured.iter().map(|ranking| ranking.all.value()).collect();
@@ -138,7 +138,7 @@ pub(super) fn baseline(
     };
     // 2. The gain of the selection over it.
     let gain = gain(judges, selection, measure, (&measured, &parts))?;
-    // 3. The share of what is possible.
+    // The fraction of the possible gain.
     let labels = judges.iter().flat_map(|judge| judge.queries.iter().map(|query| judge.data.labels(*query)));
     let of_scores = |scores: fn(&[f64]) -> Vec<f64>| {
         let mut mean = measure.no_queries();
@@ -163,7 +163,7 @@ pub(super) fn baseline(
     }))
 }
 
-/// What a selection gains on each part over the single feature that is best on the other parts.
+/// The gain of a selection on each part over the single feature that is best on the other parts.
 fn gain(
     judges: &[Judge<'_>],
     selection: &Selection,
@@ -188,7 +188,7 @@ fn gain(
     Ok(Gain::of(&differences, selection.split.error_factor()))
 }
 
-/// The parts of queries that judge.
+/// Parts of the held-out queries.
 struct Parts {
     /// For each judge the part of each query of its data set; empty if all of them are one part.
     of_query: Vec<Vec<Option<usize>>>,
@@ -199,7 +199,7 @@ struct Parts {
 const PARTS: usize = 5;
 
 impl Parts {
-    /// A part for each of several judges; [`PARTS`] parts of the queries of one.
+    /// One part per judge; [`PARTS`] parts of the queries if there is one judge.
     fn of(judges: &[Judge<'_>]) -> Self {
         let [judge] = judges else { return Self { of_query: Vec::new(), count: judges.len() } };
         let mut counted = vec![false; judge.data.n_queries()];
@@ -229,7 +229,7 @@ fn best_elsewhere(measured: &[Ranking], measure: Measure<'_>, part: usize) -> Op
 pub struct CrossFitted {
     /// The mean of the metric.
     pub value: f64,
-    /// The names of the rankings that were chosen and in how many folds, the most frequent first.
+    /// Names of the chosen rankings with their number of folds, the most frequent first.
     pub chosen: Vec<(String, usize)>,
 }
 

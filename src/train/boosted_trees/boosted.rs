@@ -11,7 +11,7 @@ pub struct Boosted {
     /// Half the mean squared error of the training documents, less the means of the query.
     pub(super) objective: f64,
     pub(super) learning_rate: f64,
-    /// What validation found, if it chose the number of trees.
+    /// The validation result, if validation chose the number of trees.
     pub(super) found: Option<Found>,
     pub(super) joined: Option<Joined>,
     /// The first score.

@@ -62,8 +62,8 @@ pub struct ScaledRows<'a> {
 }
 
 impl ScaledRows<'_> {
-    /// The bins of a training that leaves queries out: means of categories come from the other queries. None if there are no
-    /// such means. `held_out`: true for held-out queries (`n_queries`).
+    /// The bins of a training without the held-out queries: category means come from the other queries. `None` without
+    /// category means. `held_out`: true for held-out queries (`n_queries`).
     ///
     /// # Errors
     /// Too little memory; an interruption.
@@ -208,7 +208,7 @@ pub(super) fn find(
     Ok(Found { trees, selection, warnings, values, scores, of_documents })
 }
 
-/// The other queries, whose documents have equal grades: a share of them for each fold, for probabilities.
+/// The other queries, whose documents have equal grades: a fraction of them for each fold, for probabilities.
 fn others<'a>(spec: &TreesSpec, data: &'a Dataset, measured: &[Measured<'a>]) -> Vec<Measured<'a>> {
     if !spec.is_probability_wanted || spec.may_be_baseline() {
         return Vec::new();
@@ -223,7 +223,7 @@ fn judged(data: &Dataset) -> Vec<bool> {
     (0..data.n_queries()).map(|query| crate::cost::loss::pair_count(data.labels(query)) > 0).collect()
 }
 
-/// What validation tells about the sum of two ensembles with `trees` trees in all, and what the caller should know.
+/// Validation result for the sum of two ensembles with `trees` trees in all, and warnings for the caller.
 ///
 /// # Errors
 /// An interruption.
@@ -253,7 +253,7 @@ pub(super) fn of_sum(
     Ok((Some(Selection { baseline, ..selection }), warnings))
 }
 
-/// Held-out queries of each fold, how they were held out, and for each fold whether a query is left out of its training.
+/// Held-out queries of each fold, how they were held out, and for each fold whether its training omits a query.
 type HeldQueries<'a> = (Vec<Measured<'a>>, Split, Vec<Vec<bool>>);
 
 fn held_out<'a>(
@@ -308,7 +308,7 @@ pub(in crate::train) struct Measured<'a> {
     pub queries: Vec<usize>,
 }
 
-/// What is held out from trainings.
+/// The held-out data of the trainings.
 #[derive(Clone, Copy)]
 pub(in crate::train) struct HeldOut<'a> {
     /// One of each fold.
@@ -317,7 +317,7 @@ pub(in crate::train) struct HeldOut<'a> {
     pub others: &'a [Measured<'a>],
     /// Number of trainings of a fold, whose scores are averaged.
     pub seeds: usize,
-    /// The documents of a validation source in bins, and their scores before the first tree (empty: 0); none if the held-out queries are among the rows of the trainings.
+    /// The documents of a validation source in bins, and their scores before the first tree (empty: 0); `None` without a source.
     pub source: Option<(&'a Binned, &'a [f64])>,
 }
 
@@ -337,7 +337,7 @@ pub(in crate::train) struct Pace {
 /// Value and weight of a held-out query; `None` if it does not count.
 pub(in crate::train) type QueryValue = Option<(f64, f64)>;
 
-/// The scores of the documents of each held-out query of each fold.
+/// For each fold and held-out query, the document scores.
 pub(in crate::train) type Scores = Vec<Vec<Vec<f64>>>;
 
 /// The best measurement so far.
@@ -457,7 +457,7 @@ fn add_trees(
     Ok(())
 }
 
-/// The scores of the documents of each held-out query of each fold.
+/// For each fold and held-out query, the document scores.
 fn scores(
     trainings: &[Boosting<'_>],
     HeldOut { measured, seeds, source, .. }: HeldOut<'_>,

@@ -38,7 +38,7 @@ pub struct QueryColumns {
 }
 
 impl QueryColumns {
-    /// The query features of the source; `None` if it has none, or if trees must not split on them.
+    /// The query features of the source; `None` if it has none or trees must not split on them.
     ///
     /// # Errors
     /// No query features although trees must split on them; values of different types.

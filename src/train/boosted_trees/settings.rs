@@ -1,4 +1,4 @@
-//! The choices of a training in reports, and what it found.
+//! The choices of a training in reports, and the results.
 
 use serde_json::{Map, Value, json};
 
@@ -9,8 +9,8 @@ use crate::train::algorithm::entries;
 use crate::train::baseline;
 use crate::trees::TreeOptions;
 
-/// What training found. `query_columns`: whether query features are columns of the trees; left out without query features.
-/// `training_loss`: half the mean squared error of the training documents, less the means of the query.
+/// What training found. `query_columns`: whether query features are columns of the trees; omitted without query features.
+/// `training_loss`: half the mean squared error of the training documents, minus query means.
 pub(super) fn details(boosted: &Boosted) -> Map<String, Value> {
     let forest = &boosted.fitted.forest;
     let joined = boosted.joined.as_ref().map(|(_, joined)| *joined);
@@ -28,7 +28,7 @@ pub(super) fn details(boosted: &Boosted) -> Map<String, Value> {
     details
 }
 
-/// What a training with both scales found: for each the validated value of its ensemble alone, and its details.
+/// The results of a training with both scales: for each, the validated value of its ensemble, and details.
 pub(super) fn details_of_both(parts: &[(ScalingKind, Boosted)]) -> Map<String, Value> {
     let of_scale = |(scale, boosted): &(ScalingKind, Boosted)| {
         let value = boosted.found.as_ref().and_then(|found| found.selection.value());

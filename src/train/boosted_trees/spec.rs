@@ -22,7 +22,7 @@ use serde_json::{Map, Value};
 pub(super) const LOSS_OPTIONS: [&str; 6] =
     ["pair_weights", "target", "label_order", "cost_weights", "truncation", "label_ties"];
 
-/// The number of trees if validation finds none.
+/// Number of trees if validation does not choose it.
 pub(super) const DEFAULT_TREES: usize = 240;
 
 /// The number of trees of a model.
@@ -42,7 +42,7 @@ pub(super) type Joined = (QueryColumns, bool);
 pub struct TreesSpec {
     pub trees: TreeCount,
     pub options: TreeOptions,
-    /// What is minimized instead of least squares within queries.
+    /// The loss that replaces least squares within queries.
     pub(super) loss: Option<Loss>,
     /// Number of ensembles that are averaged, at least 1.
     pub seeds: usize,
@@ -64,7 +64,7 @@ pub struct TreesSpec {
     pub(super) loss_settings: Map<String, Value>,
 }
 
-/// The loss of the options; none for least squares within queries.
+/// The loss of the options; `None` for least squares within queries.
 ///
 /// # Errors
 /// A loss that trees cannot follow; parameters of other losses.

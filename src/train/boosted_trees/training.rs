@@ -24,7 +24,7 @@ use serde_json::{Map, Value};
 
 pub const DEF: AlgorithmDef = AlgorithmDef {
     name: "boosted_trees",
-    summary: "boosted oblivious trees: sums of functions that are constant between borders of up to eight features each",
+    summary: "boosted oblivious trees: sums of functions that are constant between thresholds of up to eight features each",
     objective: "tree by tree: sum over queries of sum_j w_j (r_j - v_j - mean of (r - v))^2 + 10 |v|^2 over the values v of its leaves, r = grade - score of the trees before; the score is a sum of trees, each times learning_rate",
     source: "Friedman 2001, algorithms 1 and 2; oblivious trees: Prokhorenkova et al. 2018; least squares within queries: Cossock & Zhang 2006",
     defaults: &[("scale", ScalingKind::None.name())],
@@ -179,7 +179,7 @@ impl TreesSpec {
 
     /// Searches the number of trees if it is not given, and whether query features improve them if that is not given. Adds
     /// the query features that are used to the bins. Returns what was found, and whether the query features of the source
-    /// are used; none if it has none.
+    /// are used; `None` without query features.
     fn search(
         &self,
         prepared: &mut Prepared,

@@ -27,7 +27,7 @@ const ROUNDS: usize = 15;
 const SHRINKAGE: f64 = 8.0;
 /// z, in standard errors.
 const CAUTION: f64 = 1.5;
-/// Two predictors count as one if the squared part of the second that is orthogonal to the first is at most this fraction.
+/// Two predictors count as one if at most this fraction of the second's squared norm is orthogonal to the first.
 const OWN_SHARE: f64 = 1e-6;
 
 #[derive(Debug, Clone, PartialEq)]

@@ -18,14 +18,14 @@ use crate::math::dot;
 use crate::model::{FoldIn, MAX_STEPS};
 use crate::train::algorithm::LogStep;
 
-/// What is fitted.
+/// The fitted model.
 pub(super) struct Fit {
     pub(super) biases: Biases,
     pub(super) scale: f64,
     pub(super) factors: Factors,
     /// After each round.
     pub(super) log: Vec<LogStep>,
-    /// The relative gap of V for its U; `None` if it has none.
+    /// The relative gap of V given U; `None` if not certified.
     pub(super) gap: Option<f64>,
 }
 
@@ -69,7 +69,7 @@ impl Fit {
     }
 }
 
-/// What a fit is for.
+/// The purpose of a fit.
 pub(super) enum Purpose<'a> {
     /// A function that gets the fit after each lambda.
     Validation(&'a mut dyn FnMut(f64, &Fit) -> Result<()>),
@@ -90,7 +90,7 @@ const LAST_PASSES: usize = 500;
 /// Vectors of a number per rating of a fit, and more for each evaluation of a loss that is kept.
 const RATING_VECTORS: usize = 12;
 const EVALUATION_VECTORS: usize = 2;
-/// Planes of a user beside the kept ones.
+/// Planes per user in addition to the kept ones.
 const PLANES: usize = 14;
 /// Matrices of the size of V that the fit of V needs.
 const ITEM_MATRICES: u64 = 9;

@@ -22,7 +22,7 @@ use crate::train::algorithm::refuse_query_weights;
 use crate::train::options;
 use crate::train::select::TunedValue;
 
-/// Vectors of a number per pair beside the vectors of fits.
+/// Vectors with a number per pair, in addition to the vectors of fits.
 pub(super) const PAIR_VECTORS: usize = 8;
 /// The same for each drawn item.
 pub(super) const DRAWN_VECTORS: usize = 4;
@@ -184,7 +184,7 @@ fn fractions() -> Vec<f64> {
     (1..=12).map(|step| libm::exp10(-0.25 * f64::from(step))).collect()
 }
 
-/// The share of the users that have each item.
+/// For each item the fraction of users that have it.
 fn shares(pairs: &Ratings) -> Biases {
     let users = pairs.n_users().max(1) as f64;
     let items = pairs.counts().into_iter().map(|count| count as f64 / users).collect();
@@ -193,7 +193,7 @@ fn shares(pairs: &Ratings) -> Biases {
 
 // Alternating weighted least squares over all items, along a path of lambdas (Hu, Koren & Volinsky 2008).
 
-/// Square matrices of a thread; those that the threads share; rows of a thread beside its pairs.
+/// Square matrices per thread; matrices that the threads share; rows per thread besides its pairs.
 const OWN_MATRICES: usize = 1;
 const SHARED_MATRICES: usize = 10;
 const ROWS: usize = 512;

@@ -33,7 +33,7 @@ impl Held {
     /// The pairs of another data set.
     ///
     /// # Errors
-    /// A count that is no weight of a pair.
+    /// A count that is not a valid pair weight.
     pub(super) fn of(data: &Dataset, implicit: Implicit, known: &Known) -> Result<Self> {
         let Known { users, items, ratings: pairs } = known;
         let mut held = Self { users: Vec::new(), split: Split::SourceRatings, left_out: 0 };
@@ -58,7 +58,7 @@ impl Held {
         Ok(held)
     }
 
-    /// Keeps the pairs of a sample of the users.
+    /// Keeps the pairs of a sample of users.
     fn of_users(mut self, seed: u64) -> Self {
         Random::new(seed).shuffle(&mut self.users);
         self.users.truncate(MOST_USERS);
@@ -85,7 +85,7 @@ impl Held {
     }
 }
 
-/// What was chosen.
+/// The choice.
 pub(super) struct Found {
     pub(super) lambda: f64,
     /// The lambdas of the last fit, smallest first.

@@ -68,7 +68,7 @@ impl TrainingSpec for ImplicitSpec {
 }
 
 impl ImplicitSpec {
-    /// What the caller should know about lambda.
+    /// Warnings about lambda.
     fn warnings(&self, found: &super::implicit_select::Found, largest: Option<f64>) -> Vec<String> {
         let center = (self.draws() && self.ranking.biases).then_some("the biases");
         let searched = Searched { center, ..Searched::new("lambda", found.lambda) };

@@ -16,7 +16,7 @@ use crate::train::select::{
     Selection, SelectionRule, Split, TunedValue, Validation, Values, is_below, rating_folds,
 };
 
-/// At each lambda, smallest first, the metric of each list; `None` if it is undefined. No lists at lambdas that were left out.
+/// At each lambda, smallest first, the metric of each list; `None` if it is undefined. Empty at lambdas that were skipped.
 type ListValues = Vec<Vec<Option<f64>>>;
 
 /// Folds of which each is held out once.
@@ -27,9 +27,9 @@ const FALLBACK_LAMBDA: f64 = 10.0;
 const LIST: usize = 100;
 /// Minimum number of lists in a fold.
 const LISTS: usize = 5;
-/// Number of partitions of the users of a fold into lists.
+/// Number of partitions of a fold's users into lists.
 const PARTITIONS: usize = 4;
-/// Folds with all lambdas. The other folds leave out the smallest lambdas if all of them are clearly worse: fits with small
+/// Folds with all lambdas. The other folds skip the smallest lambdas if all of them are clearly worse: fits with small
 /// lambdas take the most time.
 const FIRST_FOLDS: usize = 2;
 /// Standard errors between a lambda and the best one that make it clearly worse. All partitions of a fold have the same
@@ -42,7 +42,7 @@ pub(super) struct Folds {
     pub(super) number: usize,
 }
 
-/// Five folds, or one with a fraction of the ratings of each user.
+/// Five folds, or one fold with a fraction of each user's ratings.
 pub(super) fn folds(users: &[Id], items: &[Id], ratings: &Ratings, spec: &CofiRankSpec) -> Folds {
     let (size, number) = match spec.validation.data {
         Validation::Queries(fraction) => ((1.0 / fraction).max(1.0), 1),
@@ -63,7 +63,7 @@ type Rated = (usize, Option<usize>, f64);
 /// Lists to judge by.
 pub(super) struct ValidationLists {
     lists: Vec<Vec<Rated>>,
-    /// Number of unknown users, which are left out.
+    /// Number of unknown users, which are skipped.
     pub(super) unknown: usize,
 }
 
@@ -126,7 +126,7 @@ fn labels(list: &[Rated]) -> Vec<f64> {
     list.iter().map(|(_, _, rating)| *rating).collect()
 }
 
-/// The ratings of users in this order, in lists of about the same length. The remaining ones join the last list.
+/// The ratings of users in this order, in lists of about the same size. The remaining ratings join the last list.
 fn partition(users: &[Vec<Rated>]) -> Vec<Vec<Rated>> {
     let mut left: usize = users.iter().map(Vec::len).sum();
     let length = LIST.min(left / LISTS).max(2);

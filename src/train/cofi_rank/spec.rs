@@ -1,7 +1,7 @@
 //! Recommendation: factors of users and items around biases (Weimer, Karatzoglou, Le & Smola 2008; Le, Smola, Chapelle &
 //! Teo, section 7.2).
 //!
-//! Training has three parts: `biases` fits what is common to all users; `factors` fits U and V in turn, with the biases as
+//! Training has three steps: `biases` fits effects shared by all users; `factors` fits U and V in turn, with the biases as
 //! offsets; `select_lambda` chooses the weight of the penalty on held-out ratings. With a large weight all factors are 0
 //! and the biases alone rank, so factors are used only if they help. `implicit` learns from pairs without ratings.
 
@@ -17,7 +17,7 @@ use crate::train::options;
 use crate::train::select::{TunedValue, ValidationSpec};
 use serde_json::{Map, Value, json};
 
-/// The refusal of the rate of lambda, which is one of the number of query features.
+/// The error for a rate of lambda, which depends on the number of query features.
 pub(super) fn no_rate() -> Error {
     Error::Unsupported("lambda \"rate\" needs query features; use a number or \"auto\"".to_owned())
 }
@@ -119,7 +119,7 @@ pub fn default_lambdas(loss: &Loss) -> Vec<f64> {
     (0..=steps).map(|step| libm::exp10(largest - width * f64::from(step))).collect()
 }
 
-/// What is fixed before anything is fitted.
+/// State that is fixed before the first fit.
 pub(super) struct Session<'a> {
     pub(super) spec: &'a CofiRankSpec,
     pub(super) labels: RatingTransform,

@@ -18,7 +18,7 @@ use crate::model::RatingTransform;
 use crate::train::select::{Searched, Selection, TunedValue};
 use serde_json::{Map, Value, json};
 
-/// Vectors of a number per rating beside the vectors of fits.
+/// Vectors with a number per rating, in addition to the vectors of fits.
 const JUDGED_VECTORS: usize = 10;
 
 pub const DEF: AlgorithmDef = AlgorithmDef {

@@ -15,7 +15,7 @@ const MOST_PAIRS: u64 = 500_000_000;
 /// Bytes of the report of one fit, about.
 const REPORT_BYTES: u64 = 2000;
 
-/// Reserves the bytes of a function for each query.
+/// Reserves memory for a function per query.
 pub(super) fn functions_memory(data: &Dataset, space: &Space, control: &Control) -> Result<Reservation> {
     let queries = data.n_queries();
     let bytes = (queries as u64).saturating_mul(matrix_bytes(space.dim(), 1) + REPORT_BYTES);
@@ -123,7 +123,7 @@ pub(super) fn baseline(spec: GridSpec, params: &Params) -> Result<GridSpec> {
     })
 }
 
-/// A warning for each query feature whose texts begin like JSON but are no orders of items: they are categories.
+/// A warning for each query feature whose texts begin like JSON but are not orders of items: they are categories.
 pub(super) fn broken_orders(spec: &GridSpec, data: &Dataset, neighborhood: &Neighborhood) -> Vec<String> {
     let opens = |value: &QueryValue| matches!(value, QueryValue::Text(text) if text.trim_start().starts_with(['[', '{']));
     let mut warnings = Vec::new();

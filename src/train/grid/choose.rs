@@ -1,5 +1,5 @@
-//! What validation chooses before a training on the grid: lambda or what takes its place, the lambda of a prior, and
-//! `decoder_power`, each value with lambdas of its own.
+//! Choices by validation before a training on the grid: lambda or its replacement, the prior's lambda, and
+//! `decoder_power`; each value of the latter with its own lambdas.
 
 use serde_json::Value;
 
@@ -25,7 +25,7 @@ use crate::train::single_feature::{self, Judge};
 /// Lambda if no judged query can be held out to choose it.
 pub const FALLBACK_LAMBDA: f64 = 0.01;
 
-/// Passes of a fit of a loss that is not convex, relative to a convex one, about.
+/// Approximate number of passes to fit a loss that is not convex, relative to a convex one.
 const PASSES_OF_NONCONVEX: usize = 16;
 
 /// The largest value that the option `decoder_power` allows.
@@ -49,7 +49,7 @@ impl Lambdas {
     }
 }
 
-/// What validation chose.
+/// The choices by validation.
 pub(super) struct Chosen {
     /// The choices with the chosen loss and the lambda of the prior.
     pub spec: GridSpec,
@@ -57,7 +57,7 @@ pub(super) struct Chosen {
     pub power: Option<Value>,
     /// The best value of the metric for each `decoder_power`, largest power first, if there are several.
     pub powers: Option<Curve>,
-    /// The lambdas to fit with; none for the rate of the data.
+    /// The lambdas to fit with; `None` for the rate of the data.
     pub lambdas: Option<Lambdas>,
     pub warnings: Vec<String>,
 }
@@ -67,7 +67,7 @@ impl Chosen {
         self.lambdas.as_ref().and_then(|lambdas| lambdas.selection.as_ref())
     }
 
-    /// The value of the metric, negated if lower ones are better; the worst if there is none.
+    /// The value of the metric, negated if lower is better; the worst value if undefined.
     fn rank_value(&self, better: Better) -> f64 {
         let value = self.selection().and_then(Selection::value);
         let value = value.unwrap_or(if better == Better::Higher { f64::NEG_INFINITY } else { f64::INFINITY });
@@ -76,7 +76,7 @@ impl Chosen {
 
     /// Finds the best single feature on the rows that chose lambda.
     pub fn compare_features(&mut self, held_out: &HeldOut<'_>, control: &Control) -> Result<()> {
-        // With a lambda for each query the values of the model are not known.
+        // With a lambda for each query, the model's values are not known.
         let one = self.lambdas.as_mut().filter(|lambdas| lambdas.each.is_none());
         let Some(selection) = one.and_then(|lambdas| lambdas.selection.as_mut()) else { return Ok(()) };
         let (judges, _memory) = held_out.judges(control)?;
@@ -113,7 +113,7 @@ impl GridSpec {
         self.lambda.is_validated() || self.fits_prior()
     }
 
-    /// What is held out of these rows, or the source, to choose on.
+    /// The held-out data to choose on: from these rows, or the source.
     pub(super) fn held_out<'d>(&self, data: &'d Dataset, source: Option<&'d Dataset>) -> Result<HeldOut<'d>> {
         if !self.chooses() {
             return Ok(HeldOut::nothing(data));
@@ -124,8 +124,8 @@ impl GridSpec {
         HeldOut::new(&self.validation, data, source, judged, self.numbers(data), self.seed)
     }
 
-    /// Documents times weights of a function, times passes over them. A local function passes over the documents of its
-    /// neighbors.
+    /// Documents times function weights, times passes over them. A local function passes over its neighbors'
+    /// documents.
     fn numbers(&self, data: &Dataset) -> f64 {
         let weights = if self.kernel.is_linear() { data.features.columns() } else { self.landmarks };
         let is_local = self.smoothing.kind != SmoothingKind::Uniform;
@@ -154,7 +154,7 @@ impl GridSpec {
         Ok(best.with_powers(curve))
     }
 
-    /// The loss of the function of all queries that is fitted first, if there is one.
+    /// The loss of the global function that is fitted first, if there is one.
     pub(super) fn prior_loss(&self) -> Option<Loss> {
         match self.prior {
             Prior::Global => Some(self.loss.clone()),
@@ -188,7 +188,7 @@ impl GridSpec {
         Ok(warning.into_iter().collect())
     }
 
-    /// The lambdas to fit with, and how they were chosen; none for the rate of the data.
+    /// The lambdas to fit with, and how they were chosen; `None` for the rate of the data.
     fn lambdas(
         &self,
         held_out: &HeldOut<'_>,

@@ -36,7 +36,7 @@ pub(super) struct PriorFit {
     role: PriorRole,
 }
 
-/// What a prior is for.
+/// The purpose of a prior.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PriorRole {
     /// The penalty shrinks to it.
@@ -135,7 +135,7 @@ impl Session<'_> {
         lambda_rate(self.data.n_queries(), self.query_features())
     }
 
-    /// The lambda of the L1 penalty at which all weights of the function of all queries are 0; 1 if there is none.
+    /// The lambda of the L1 penalty at which all weights of the global function are 0; 1 without one.
     pub(super) fn largest_l1_lambda(&self) -> Result<f64> {
         let neighborhood = self.neighborhood.uniform(&self.spec.loss)?;
         let neighbors = neighborhood.neighbors(&[], Target::Observed);
@@ -163,7 +163,7 @@ impl Session<'_> {
         }
     }
 
-    /// The weights of the prior on the judgments of a neighborhood, as a solver sees them.
+    /// The prior's weights on a neighborhood's judgments, in the solver's coordinates.
     fn prior_weights(
         &self,
         neighborhood: &Neighborhood,
@@ -178,7 +178,7 @@ impl Session<'_> {
         spec.solve(&neighborhood.blocks.space, &blocks, self.control).map(|fit| fit.w)
     }
 
-    /// One function for all queries, one per training query, or none if they are fitted at query time.
+    /// One function for all queries, one per training query, or empty if they are fitted at query time.
     pub(super) fn fit_all(
         &self,
         local: &LocalFit,

@@ -5,7 +5,7 @@
 //! E L(w) <= L(w*) + 2 L_2 B (8 / n + sqrt(2 / n)),   L_2 = R_X L_1
 //! ```
 //!
-//! n is the number of queries, R_X the largest norm of a scaled document, L_1 a bound of |g|_1 of the subgradients of the loss
+//! n is the number of queries, R_X the largest norm of a scaled document, L_1 a bound of |g|_1 for loss subgradients g
 //! in the scores (SLAM: twice the sum of the weights v), w* the best function with |w - w0| <= B, w0 the prior. w minimizes
 //! the mean loss + lambda / 2 |w - w0|^2 over the same ball, with
 //!
@@ -30,10 +30,10 @@ use crate::cost::loss::Loss;
 use crate::data::Dataset;
 use crate::math::dot;
 
-/// Rounding of lengths and multipliers.
+/// Rounding of norms and multipliers.
 const ROUNDED: f64 = 1.0 + 1e-9;
 
-/// What a training has of lambda and B.
+/// The values of lambda and B in a training.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Regularized {
     /// The ridge penalty.
@@ -52,7 +52,7 @@ pub(super) enum Regularized {
     },
 }
 
-/// The bound for a function of scaled documents without weights, with what it is made of. `fixed`: lambda or B was fixed before
+/// The bound for a function of scaled documents without weights, with its terms. `fixed`: lambda or B was fixed before
 /// the training, and w0 is from other rows. `None` if the loss has no Lipschitz constant.
 ///
 /// # Errors

@@ -21,17 +21,17 @@ use crate::model::Interactions;
 /// Width of the kernel of queries.
 const WIDTH: f64 = 1.0;
 
-/// What a training multiplies documents by.
+/// The products with documents in a training.
 pub(super) struct Products {
     rule: QueryFeatureRule,
     /// Functions of z.
     queries: Space,
-    /// What phi(z) is multiplied by.
+    /// Factor of phi(z).
     factor: f64,
 }
 
 impl Products {
-    /// The products that a training asks for; none without an interaction.
+    /// The products that a training asks for; `None` without an interaction.
     ///
     /// # Errors
     /// Query features of which none is a number; an interruption; too little memory.
@@ -112,7 +112,7 @@ impl Products {
     /// The function with the weights of these products.
     ///
     /// # Errors
-    /// Another number of weights than products.
+    /// A number of weights that differs from the number of products.
     pub fn function(&self, fitted: &Function) -> Result<Interactions> {
         let count = self.count();
         let m = fitted.weights.len() / (1 + count);

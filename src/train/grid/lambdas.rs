@@ -1,4 +1,4 @@
-//! Default candidates for lambda, and for what takes its place.
+//! Default candidates for lambda, and for the parameter that replaces it.
 
 use crate::cost::loss::list::LIST_MLE;
 use crate::cost::loss::{Loss, Shape};

@@ -88,7 +88,7 @@ impl CandidatePath for GridSpec {
     }
 }
 
-/// Held-out documents, and the training part without them.
+/// Held-out documents, and the training rows without them.
 struct Measuring<'a> {
     session: Session<'a>,
     round: Round,
@@ -218,7 +218,7 @@ impl Session<'_> {
         neighborhood.neighbors_of_all(&targets)
     }
 
-    /// Encoded features of a query of the judge.
+    /// Encoded features of a held-out query.
     fn target(&self, round: &Round, query: usize) -> (Vec<f64>, Target) {
         match round.own[query] {
             Some(own) => (self.neighborhood.features.row(own).to_vec(), Target::Observed),

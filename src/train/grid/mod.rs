@@ -1,4 +1,4 @@
-//! Algorithms over one grid of loss, kernel, penalty, prior, solver and weights of queries.
+//! Algorithms over one grid of loss, kernel, penalty, prior, solver and query weights.
 //!
 //! A preset names one point of the grid (`presets`). `spec` parses and checks the choices, `session` prepares data,
 //! `train` fits functions, `choose` chooses lambda and `decoder_power`, `measure` measures held-out queries.

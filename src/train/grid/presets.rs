@@ -8,7 +8,7 @@ use crate::learn::kernel;
 use crate::learn::smoothing::SmoothingKind;
 use crate::train::algorithm::{AlgorithmDef, InBuckets};
 
-/// What the presets have in common.
+/// Shared by the presets.
 const PRESET: AlgorithmDef = AlgorithmDef {
     name: "",
     summary: "",

@@ -1,4 +1,4 @@
-//! What is fixed before anything is fitted: the scalings, the distance of queries and the space of functions.
+//! State that is fixed before the first fit: the scalings, the query distance and the function space.
 
 use std::sync::{Arc, Mutex};
 
@@ -18,7 +18,7 @@ use crate::train::algorithm::Weighting;
 use crate::train::algorithm::scale;
 use crate::train::baseline::{Baseline, BaselineSpec};
 
-/// What is fixed before anything is fitted.
+/// State that is fixed before the first fit.
 pub(super) struct Session<'a> {
     pub spec: &'a GridSpec,
     /// The training set, its features scaled.
@@ -32,7 +32,7 @@ pub(super) struct Session<'a> {
     pub neighborhood: Neighborhood,
     /// Signs of weights; empty without.
     pub signs: Vec<i8>,
-    /// The weights of the stored model that the penalty shrinks to.
+    /// The stored model's weights that the penalty shrinks to.
     pub center: Option<Vec<f64>>,
     /// The baseline, whose column is the last one of the documents.
     pub baseline: Option<Baseline>,
@@ -41,7 +41,7 @@ pub(super) struct Session<'a> {
     /// Functions by their lambda, of which scores may be wanted.
     pub kept: Mutex<Vec<(f64, Vec<f64>)>>,
     pub control: &'a Control,
-    /// The bytes of what is kept until training ends.
+    /// Memory for data kept until training ends.
     _memory: Vec<Reservation>,
 }
 
@@ -150,7 +150,7 @@ impl Scaled<'_> {
     }
 }
 
-/// The scaling of documents. The weights of a stored model belong to its own scaling.
+/// The scaling of documents. A stored model's weights belong to its own scaling.
 fn scaling(spec: &GridSpec, data: &Dataset, control: &Control) -> Result<(Scaling, Option<Vec<f64>>)> {
     match &spec.prior_model {
         Some(prior) => spec.in_prior(prior.for_features(&data.names)).map(|(scaling, w)| (scaling, Some(w))),

@@ -37,7 +37,7 @@ const OPTIONS: &[&str] = &[
 /// The option whose values validation compares.
 pub(super) const DECODER_POWER: &str = "decoder_power";
 
-/// Nearest training queries with a weight if nothing tells how many: the number of Dai & Wang (2019) for 40 queries.
+/// Default number of nearest training queries with a weight: the number of Dai & Wang (2019) for 40 queries.
 const NEIGHBORS: usize = 15;
 /// Number of training queries in Dai & Wang (2019), whose default lambdas these are.
 const QUERIES_OF_THE_PAPER: f64 = 40.0;
@@ -62,7 +62,7 @@ pub enum DistanceChoice {
 }
 
 impl DistanceChoice {
-    /// What the caller says; nothing if the weights are learned.
+    /// The caller's comparisons; empty if the weights are learned.
     pub fn given(&self) -> &[(String, Comparison)] {
         match self {
             Self::Given(given) => given,
@@ -116,7 +116,7 @@ pub struct GridSpec {
     /// Whether this is the training of a prior, which starts at 0.
     pub is_prior: bool,
     pub lambda: TunedValue,
-    /// What the rows decide.
+    /// Choices that depend on the rows.
     pub open: Open,
     pub lambda_scope: LambdaScope,
     pub fit_at: FitAt,
@@ -544,7 +544,7 @@ fn parse_prior(params: &Params, penalty: Penalty, smoothing: SmoothingKind) -> R
     Ok(if fits || params.has("prior") { prior } else { Prior::Zero })
 }
 
-/// Lambda, or what takes its place.
+/// Lambda, or the parameter that replaces it.
 fn parse_lambda(params: &Params, loss: &Loss, is_linear: bool, penalty: Penalty, prior: Prior) -> TunedValue {
     match penalty {
         Penalty::Ball | Penalty::Sphere if !params.has("radius") => TunedValue::Fixed(1.0),

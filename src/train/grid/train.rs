@@ -1,6 +1,6 @@
 //! Training on the grid: one function for all queries, or one per query.
 //!
-//! The smoothing gives the weights of the training queries for each function; the objective is stated in
+//! For each function, the smoothing gives the training query weights; the objective is stated in
 //! `model/query_dependent.rs`. Validation chooses lambda unless the caller gives it, then every function is fitted on
 //! all rows. With a prior the penalty shrinks to a function of all queries, which has a lambda of its own.
 
@@ -104,8 +104,8 @@ impl TrainingSpec for GridSpec {
     }
 }
 
-/// How much larger than the tolerance the gap of the weights may be, because solvers of shorter problems end with that of
-/// their own weights.
+/// How much larger than the tolerance the gap of the weights may be, because solvers of shorter problems end with the gap
+/// for their own weights.
 const GAP_SLACK: f64 = 10.0;
 
 impl GridSpec {
@@ -114,7 +114,7 @@ impl GridSpec {
         let started = Instant::now();
         let mut warnings = checks::informative(self, &set.data)?;
         let TrainingSet { data, validation, .. } = set;
-        // 1. What validation chooses. Wrong query features are told of all rows, before a part is fitted.
+        // 1. The choice by validation. Wrong query features are reported for all rows, before a fold is fitted.
         let held_out = self.held_out(&data, validation.as_ref())?;
         if held_out.split != Split::Nothing {
             encode_queries(self, &data, control)?;
@@ -201,7 +201,7 @@ impl GridSpec {
         Some(format!("the query features hardly tell what queries prefer ({found}), {then}"))
     }
 
-    /// Whether a fit ended as its solver promises. Solvers stop too when an objective is tiny beside the weights of its
+    /// Whether a fit ended as its solver promises. Solvers also stop at an objective that is tiny for the weights of its
     /// queries, so the gap of a convex loss must be small in itself.
     pub fn has_converged(&self, report: &SolveReport) -> bool {
         match report.stop {
@@ -229,7 +229,7 @@ impl Session<'_> {
             .then(|| ("bandwidth_factor".to_owned(), json!(factor())))
     }
 
-    /// What validation chooses.
+    /// The parameter that validation chooses.
     fn searched(&self, used: f64) -> Searched {
         let is_center = self.baseline.is_some()
             || self.spec.prior != Prior::Zero && self.spec.interaction == Interaction::None;
@@ -310,7 +310,7 @@ impl Session<'_> {
 /// Eigenfunctions of which the report has eigenvalues and coefficients: the leading ones.
 const MOST_LISTED: usize = 100;
 
-/// Lambda, or what the report has in its place, for the parameter that was chosen.
+/// Lambda, or the report's replacement, for the chosen parameter.
 pub fn penalty_report(spec: &GridSpec, value: f64, fits: &[Fit]) -> (Option<f64>, Map<String, Value>) {
     let mut details = Map::new();
     let mut set = |key: &str, value: Value| details.insert(key.to_owned(), value);

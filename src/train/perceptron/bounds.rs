@@ -6,7 +6,7 @@
 //! | 2 sum f_t(u) + 4 \|u - a w_1\|^2 m R_X^2 v_max, Theorem 5 (17) | with `update_on` misorder |
 //! | the same at u = s u_* with f_t(u) = 0, Corollary 6 | as Theorem 5, if u_* has a margin above 0 |
 //!
-//! w_1 = 0 in a training, and the last weights of the model in an update. Theorem 5 has w_1 = 0. The proof is for the
+//! w_1 = 0 in a training, and the model's last weights in an update. Theorem 5 has w_1 = 0. The proof is for the
 //! rate 1 / (4 m R_X^2 v_max), a eta in this table. With misorder the ranking does not change if eta and w_1 are multiplied
 //! by the same number, so the bound holds for every eta; with margin the ranking does change, and the value has no proof.
 //! m is the largest number of documents with a positive weight, which is k for NDCG@k (Corollary 7). m and v_max of the rounds
@@ -114,7 +114,7 @@ pub(super) fn report(
     let relative_rate = if size > 0.0 { 1.0 / (size * eta) } else { 0.0 };
     let regret = least(&terms, Parabola::new(0.5 / eta, 1.0, inner));
     let theorem = least(&terms, Parabola::new(0.5 * size, relative_rate, inner));
-    // The proofs need lengths, which a kernel that is not positive semidefinite lacks.
+    // The proofs need norms, which exist only if the kernel is positive semidefinite.
     let definite = |support: &Basis| support.kernel.def.positive_semidefinite;
     let has_lengths = progress.support.as_ref().is_none_or(definite);
     let proved = has_lengths && rules.update_on == Active::Misorder;

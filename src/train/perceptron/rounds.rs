@@ -21,7 +21,7 @@ use crate::model::{OnlineRules, OnlineState, RoundRecord};
 /// Operations, for [`Ticks`], of a row besides its features.
 pub(super) const ROW_COST: usize = 16;
 
-/// What to do about support documents that take too much memory.
+/// Advice for support documents that take too much memory.
 const SMALLER_BUDGET: &str = "use a smaller budget (option 'budget'), or a linear kernel";
 
 /// A loss up to this is rounding.
@@ -34,13 +34,13 @@ pub struct Perceptron {
     /// The surrogate of a round, with the margin.
     pub(super) surrogate: Slam,
     pub(super) rules: OnlineRules,
-    /// What has been learned so far.
+    /// Learned state so far.
     pub progress: OnlineState,
     /// Of the support documents; empty for linear functions.
     factor: SpanFactor,
 }
 
-/// What happened in a round.
+/// The outcome of a round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Round {
     /// RML, from 0 to 1.
@@ -49,7 +49,7 @@ pub struct Round {
     pub surrogate: f64,
     /// Whether w was changed.
     pub updated: bool,
-    /// The documents of the query that f_t has a term of; none without a loss.
+    /// The query's documents for which f_t has a term; empty without a loss.
     pub counted: Vec<usize>,
     /// How many of them have a term above 0: those that changed w.
     pub active: usize,
@@ -70,7 +70,7 @@ impl Perceptron {
         Ok(Self { measure, surrogate: rules.surrogate()?, rules, progress, factor })
     }
 
-    /// The rules and what has been learned.
+    /// The rules and the learned state.
     pub fn into_parts(self) -> (OnlineRules, OnlineState) {
         (self.rules, self.progress)
     }
@@ -78,7 +78,7 @@ impl Perceptron {
     /// Scores of documents by the function with these weights.
     ///
     /// # Errors
-    /// Another number of features; an interruption.
+    /// A different number of features; an interrupt.
     pub(super) fn scores(
         &self,
         documents: &Documents<'_>,
@@ -222,15 +222,15 @@ impl Perceptron {
     }
 }
 
-/// How many of these weights are above 0, and the largest ratio of two of them, 0 if there are none.
+/// The number of positive weights, and the largest ratio of two of them; 0 without positive weights.
 pub(super) fn weight_range(weights: &[f64]) -> (u64, f64) {
     let positive = || weights.iter().copied().filter(|weight| *weight > 0.0);
     let (low, high) = positive().fold((f64::INFINITY, 0.0_f64), |(low, high), v| (low.min(v), high.max(v)));
     (positive().count() as u64, (high / low).min(f64::MAX))
 }
 
-/// Reserves the bytes of a round with `documents` documents: the support documents, their factor and the values of the
-/// kernel. Vectors that grow take up to twice their length. With 0 documents these are the bytes of a perceptron
+/// Reserves memory for a round with `documents` documents: the support documents, their factor and the kernel
+/// values. Vectors that grow take up to twice their size. With 0 documents this is the memory of a perceptron
 /// between two rounds.
 ///
 /// # Errors

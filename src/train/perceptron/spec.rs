@@ -1,7 +1,7 @@
-//! The choices of a training of the perceptron.
+//! The options of the perceptron's training.
 //!
 //! The default measure is ndcg@10, as in validation and reports. The bound has k = 10; the bound of ndcg has the number of
-//! documents of a query in its place (Corollary 7).
+//! documents of a query instead (Corollary 7).
 
 use super::super::algorithm::entries;
 use crate::base::{Error, Params, Result};

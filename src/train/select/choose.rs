@@ -1,13 +1,13 @@
 //! The choice among candidates of a training on data that is held out from it.
 //!
-//! Candidates are fitted on a training part and measured on a part that is held out: parts of the queries, a fifth of the
-//! documents of every query, or a source of the caller. A training part is all that a fit sees: scalings, landmarks and
+//! Candidates are fitted on training data and measured on held-out data: folds of the queries, a fifth of the
+//! documents of every query, or a source of the caller. A fit sees only its training data: scalings, landmarks and
 //! neighbors come from there.
 //!
 //! Where coarse fits are faster, they only screen. The chosen candidate and its neighbors in the list are measured
-//! again, fitted as a training with this candidate fits; then the rule picks again, until no new one is to be measured.
+//! again, fitted as a training with this candidate fits; then the rule picks again, until nothing new is picked.
 //! So the value of the chosen candidate belongs to the model that the training returns, or would return on the training
-//! part.
+//! data.
 
 use super::report::{Curve, Gain, Selection, Split};
 use super::split::{Folds, held_out_documents, unjudged};
@@ -18,13 +18,13 @@ use crate::cost::metric::{Mean, StandardError};
 use crate::data::{Dataset, Id, means_without};
 use crate::train::algorithm::FoldScores;
 
-/// Fraction of the documents of each query that validation on documents holds out.
+/// Fraction of each query's documents that validation on documents holds out.
 const HELD_OUT_DOCUMENTS: f64 = 0.2;
 
-/// Largest number of bytes of training parts that are kept between two measurements.
+/// Largest size in bytes of training data kept between two measurements.
 const MOST_KEPT: u64 = 256_000_000;
 
-/// What to do if data for validation take too much memory.
+/// Advice if data for validation take too much memory.
 const WAY_OUT: &str = "give lambda as a number, or use fewer threads, rows or features";
 
 /// How candidates are fitted.
@@ -38,7 +38,7 @@ pub enum FitQuality {
 
 /// Measures several candidates of one training on held-out queries.
 pub trait CandidatePath: Sync {
-    /// Prepares a training part, and the part that is held out from it.
+    /// Prepares training data and the data held out from it.
     ///
     /// # Errors
     /// Errors of a fit on the training data, before it solves.
@@ -63,7 +63,7 @@ pub trait CandidatePath: Sync {
     ) -> Result<Vec<Vec<Option<f64>>>>;
 }
 
-/// A training part and a held-out part that were prepared.
+/// Prepared training and held-out data.
 pub trait Prepared: Send + Sync {
     /// The metric of each held-out query (outer) with each candidate, largest first.
     ///
@@ -78,30 +78,30 @@ pub trait Prepared: Send + Sync {
     fn scores(&self, candidate: f64, documents: Dataset) -> Result<Option<Vec<f64>>>;
 }
 
-/// Rows of a part (`n_docs`); none for a source.
+/// Rows of a fold (`n_docs`); empty for a source.
 #[derive(Default)]
 struct Part {
     /// Whether a row is held out.
     held: Vec<bool>,
-    /// Whether a row is left out of the training.
+    /// Whether the training omits a row.
     left_out: Vec<bool>,
 }
 
-/// What is held out of a data set.
+/// The data held out of a data set.
 pub struct HeldOut<'a> {
     data: &'a Dataset,
     parts: Vec<Part>,
     source: Option<&'a Dataset>,
-    /// For each part the queries from which probabilities are learned: held out, or a share of those that no part holds out. Empty if
-    /// there are none.
+    /// The queries of each fold from which probabilities are learned: held out, or a fraction of those that no fold holds out.
+    /// Empty if there are none.
     scored: Vec<Vec<usize>>,
-    /// What is held out, for reports.
+    /// The kind of split, for reports.
     pub split: Split,
 }
 
 impl<'a> HeldOut<'a> {
-    /// What a training holds out. `judged`: whether a query of a data set can be learned from; `source`: the data to validate
-    /// on, if the caller gives some; `numbers`: see [`is_enough_data`](super::is_enough_data).
+    /// A training's held-out data. `judged`: whether a query of a data set can be learned from; `source`: the data to validate
+    /// on, if set by the caller; `numbers`: see [`is_enough_data`](super::is_enough_data).
     ///
     /// # Errors
     /// As [`Folds::by_query`].
@@ -165,12 +165,12 @@ impl<'a> HeldOut<'a> {
         (0..self.data.n_docs()).filter(is_wanted).collect()
     }
 
-    /// The documents of which parts are held out.
+    /// The documents from which folds are held out.
     pub fn data(&self) -> &'a Dataset {
         self.data
     }
 
-    /// The held-out documents of each part, with their bytes.
+    /// The held-out documents of each fold, with their memory.
     ///
     /// # Errors
     /// Too little memory.
@@ -184,27 +184,27 @@ impl<'a> HeldOut<'a> {
         self.source.map_or_else(|| self.rows_of(part, true, &self.means(part)), Dataset::clone)
     }
 
-    /// The means of categories of the training part, by feature (rule 2.23).
+    /// Category means of the training data, by feature (rule 2.23).
     fn means(&self, part: usize) -> Vec<(usize, Vec<f64>)> {
         means_without(self.data, &self.parts[part].left_out)
     }
 
-    /// The rows of a part, held out or not, with these means.
+    /// The rows of a fold, held out or not, with these means.
     fn rows_of(&self, part: usize, held: bool, means: &[(usize, Vec<f64>)]) -> Dataset {
         self.data.subset_with(&self.rows(part, held), means)
     }
 
-    /// Whether all parts may be kept prepared: they are a copy of the training set each.
+    /// Whether all folds may be kept prepared: each is a copy of the training set.
     fn are_small(&self) -> bool {
         self.data.bytes().saturating_mul(self.parts.len() as u64) <= MOST_KEPT
     }
 
-    /// The number of parts.
+    /// Number of folds.
     pub fn parts(&self) -> usize {
         self.parts.len()
     }
 
-    /// The training part and the held-out part, with the bytes of both.
+    /// A fold's training and held-out data, with the memory of both.
     ///
     /// # Errors
     /// Too little memory.
@@ -233,10 +233,10 @@ pub struct Candidates<'a> {
     pub keeps_scores: bool,
 }
 
-/// What was chosen.
+/// The result of a choice.
 pub struct Choice {
     pub selection: Selection,
-    /// The held-out queries in the order of the parts, with the value at each candidate.
+    /// The held-out queries in the order of the folds, with the value at each candidate.
     pub queries: Vec<(Id, Vec<Option<f64>>)>,
     /// The scores with the chosen candidate, if they are wanted and at hand.
     pub scores: Vec<FoldScores>,
@@ -291,10 +291,10 @@ pub fn choose(
     Ok(Choice { selection, queries, scores: scores.unwrap_or_default() })
 }
 
-/// The id, the grades and the values of a held-out query.
+/// A held-out query's id, grades and values.
 type Measured = (Id, Vec<f64>, Vec<Option<f64>>);
 
-/// A part that is kept prepared, with the ids and grades of its held-out queries.
+/// A fold that is kept prepared, with the ids and grades of its held-out queries.
 struct Kept<'a> {
     prepared: Box<dyn Prepared + 'a>,
     queries: Vec<(Id, Vec<f64>)>,
@@ -455,7 +455,7 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// What a candidate gains over the first one.
+    /// Gain of a candidate over the first one.
     pub fn gain(&self, candidate: usize) -> Option<Gain> {
         let sign = self.validation.metric.def().better.sign();
         let pair = |(values, weight): &(Vec<Option<f64>>, f64)| {
@@ -464,7 +464,7 @@ impl<'a> Values<'a> {
         Gain::of(&self.queries.iter().filter_map(pair).collect::<Vec<_>>(), self.error_factor)
     }
 
-    /// What the chosen candidate gains over the first one; the best of the others if that is chosen.
+    /// Gain of the chosen candidate over the first one; of the best other candidate if the first is chosen.
     fn best_gain(&self, chosen: Option<usize>) -> Option<Gain> {
         let (curve, better) = (self.curve(), self.validation.metric.def().better);
         let other = || argmax_smoothed(&curve[1..], better).map(|other| other + 1);
@@ -481,7 +481,7 @@ impl<'a> Values<'a> {
         let selection =
             Selection::new(&self.validation.metric, split, self.curve(), chosen).with_error(values);
         let end_error =
-            chosen.zip(selection.beside_end()).and_then(|(one, other)| self.error_of_difference(one, other));
+            chosen.zip(selection.near_end()).and_then(|(one, other)| self.error_of_difference(one, other));
         let values = chosen
             .map_or_else(Vec::new, |chosen| self.queries.iter().map(|(values, _)| values[chosen]).collect());
         Selection { end_error, values, ..selection }
@@ -495,7 +495,7 @@ impl<'a> Values<'a> {
         StandardError::of(&differences).map(|error| error.error)
     }
 
-    /// The values of the queries that have one with every candidate.
+    /// The queries' values, for queries that have a value with every candidate.
     fn paired(&self) -> Vec<Vec<f64>> {
         self.queries.iter().filter_map(|(values, _)| values.iter().copied().collect()).collect()
     }

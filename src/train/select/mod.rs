@@ -30,11 +30,11 @@ const NEAR: f64 = 3.2;
 /// the most conservative candidate (largest lambda) comes first.
 pub fn argmax_smoothed(curve: &[(f64, Option<f64>)], better: Better) -> Option<usize> {
     let values: Vec<Option<f64>> = (0..curve.len()).map(|index| smoothed(curve, index)).collect();
-    // Means of the same values in another order differ in the last digits.
+    // Means of the same values in a different order differ in the last digits.
     first_best(&values, better, 1e-12)
 }
 
-/// The mean value of the candidates near one; `None` if its own value is not defined.
+/// The mean value of the candidates near this one; `None` if its own value is undefined.
 pub fn smoothed(curve: &[(f64, Option<f64>)], index: usize) -> Option<f64> {
     let (candidate, value) = curve[index];
     let near = |other: f64| other <= NEAR * candidate && candidate <= NEAR * other;
@@ -76,7 +76,7 @@ pub fn one_standard_error(values: &[Vec<f64>], best: usize, better: Better) -> u
 }
 
 /// Whether the mean of `values` is more than `standard_errors` standard errors of the paired difference below the mean of `others`.
-/// Higher values are better; pairs without a value are left out.
+/// Higher values are better; pairs without a value are skipped.
 pub fn is_below(values: &[Option<f64>], others: &[Option<f64>], standard_errors: f64) -> bool {
     let pairs = values.iter().zip(others);
     let differences: Vec<f64> =

@@ -1,4 +1,4 @@
-//! What a choice on held-out data reports: the curve, the chosen candidate, warnings.
+//! Report on a choice on held-out data: the curve, the chosen candidate, warnings.
 
 #[cfg(test)]
 mod tests;
@@ -20,7 +20,7 @@ const MOST_QUERIES: u64 = 1 << 53;
 /// Candidates (largest first) with the mean of the metric; `None` where it is undefined.
 pub type Curve = Vec<(f64, Option<f64>)>;
 
-/// What the folds of queries keep together.
+/// Units that the query folds keep together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FoldsBy {
     /// Queries.
@@ -42,7 +42,7 @@ impl FoldsBy {
     }
 }
 
-/// What was held out.
+/// The kind of held-out data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Split {
     /// There was too little data to hold anything out.
@@ -76,7 +76,7 @@ impl Split {
     }
 
     /// The factor of a standard error over queries for the difference of functions that were fitted on other queries. Folds
-    /// share training queries, so that their values are not independent (Nadeau & Bengio 2003).
+    /// share training queries, so their values are not independent (Nadeau & Bengio 2003).
     pub fn error_factor(self) -> f64 {
         match self {
             Self::Queries { folds, .. } | Self::RepeatedQueries { folds, .. } if folds > 1 => {
@@ -120,27 +120,27 @@ impl fmt::Display for Split {
 pub struct Selection {
     /// Name of the metric.
     pub metric: String,
-    /// What was held out.
+    /// The kind of held-out data.
     pub split: Split,
     pub curve: Curve,
     /// Index of the chosen candidate; `None` if no value is defined.
     pub chosen: Option<usize>,
     /// Whether the value of each candidate comes from a coarser fit; empty if none does.
     pub screened: Vec<bool>,
-    /// The option whose values the candidates are; `None` for lambda and what takes its place.
+    /// The option whose values the candidates are; `None` for lambda and the parameter that replaces it.
     pub option: Option<&'static str>,
-    /// The standard error of the value; `None` if the value doesn't cover whole queries, so that later ones cannot be
+    /// The standard error of the value; `None` if the value doesn't cover whole queries, so later values cannot be
     /// compared with it.
     pub error: Option<StandardError>,
     /// The standard error of the paired difference to the next candidate, if the chosen one is at an end and the values of
     /// queries are known.
     pub end_error: Option<f64>,
-    /// The value of each held-out query with the chosen candidate, part by part; may be empty.
+    /// Each held-out query's value with the chosen candidate, fold by fold; may be empty.
     pub values: Vec<Option<f64>>,
     /// The best ranking by a single feature of what was held out.
     pub baseline: Option<Baseline>,
-    /// What the chosen candidate gains over the first one, if that is the baseline of the training; what the best other one
-    /// would gain if it is chosen.
+    /// Gain of the chosen candidate over the first one, if that is the training's baseline; if it is chosen, gain of the
+    /// best other candidate.
     pub gain: Option<Gain>,
 }
 
@@ -156,7 +156,7 @@ pub struct Gain {
 }
 
 impl Gain {
-    /// The mean of differences with their weights; `None` for fewer than 2. `factor`: see [`StandardError`].
+    /// The weighted mean of differences; `None` for fewer than 2. `factor`: see [`StandardError`].
     pub fn of(differences: &[(f64, f64)], factor: f64) -> Option<Self> {
         let error = StandardError::of(differences)?;
         let weights: f64 = differences.iter().map(|(_, weight)| weight).sum();
@@ -193,13 +193,13 @@ pub struct Baseline {
     pub value: f64,
     /// The same on a scale where a ranking by chance has 0 and the best possible one 1.
     pub share: f64,
-    /// What the chosen candidate gains over single features that were chosen on the other parts of what was held out.
+    /// Gain of the chosen candidate over single features that were chosen on the other folds.
     pub gain: Option<Gain>,
 }
 
 /// Factor between a candidate and one that is compared with it: ten, less rounding.
 const FAR: f64 = 10.0 * (1.0 - 1e-9);
-/// Paired differences of near candidates vary by about this part of the standard error of one value.
+/// Paired differences of nearby candidates vary by about this fraction of the standard error of one value.
 const NOISE_OF_DIFFERENCES: f64 = 0.25;
 
 /// A selection in a report.
@@ -208,7 +208,7 @@ pub struct SelectionReport {
     metric: String,
     held_out: String,
     best: Option<f64>,
-    /// The option whose values the curve has; left out for lambda and what takes its place.
+    /// The option whose values the curve has; omitted for lambda and the parameter that replaces it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub option: Option<&'static str>,
     /// The standard error of `best` over `queries`.
@@ -222,14 +222,14 @@ pub struct SelectionReport {
     /// Left out of the report of `ltr_train`; the stored report has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub curve: Option<Curve>,
-    /// The candidates whose values come from trained models, if coarser fits screened the others. Left out where the
-    /// curve is left out.
+    /// The candidates whose values come from trained models, if coarser fits screened the others. Omitted where the
+    /// curve is omitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measured: Option<Vec<f64>>,
 }
 
 impl SelectionReport {
-    /// A report about lambda, or what takes its place.
+    /// A report about lambda, or the parameter that replaces it.
     pub fn new(
         metric: String,
         held_out: String,
@@ -257,7 +257,7 @@ impl SelectionReport {
         Some((&self.metric, value, half.map(|half| [value - half, value + half])))
     }
 
-    /// The value and its standard error in a report that a model keeps; `None` without an error.
+    /// The value and its standard error in a report that a model keeps; `None` without a standard error.
     ///
     /// # Errors
     /// [`Error::Corrupt`](crate::base::error::Error::Corrupt) for numbers that no training writes.
@@ -294,7 +294,7 @@ impl Selection {
         self
     }
 
-    /// The part of the report.
+    /// The entry in the report.
     pub fn report(&self) -> SelectionReport {
         let curve = Some(self.curve.clone());
         let (metric, held_out) = (self.metric.clone(), self.split.to_string());
@@ -307,7 +307,7 @@ impl Selection {
         SelectionReport { option: self.option, measured, ..report }
     }
 
-    /// Which values of the metric are better.
+    /// Whether higher or lower values of the metric are better.
     pub fn better(&self) -> Better {
         Metric::parse(&self.metric).map_or(Better::Higher, |metric| metric.def().better)
     }
@@ -317,9 +317,9 @@ impl Selection {
         self.chosen.and_then(|chosen| self.curve[chosen].1)
     }
 
-    /// What the caller should know about the choice: candidates that could not be compared, or a chosen one at an end.
+    /// A warning about the choice: candidates that could not be compared, or a chosen one at an end.
     pub fn warning(&self, searched: &Searched) -> Option<String> {
-        // Values that cannot be better are no problem, except for the short lists of ratings.
+        // Values that cannot be better are not a problem, except for the short lists of ratings.
         if self.is_perfect() && !self.split.is_of_ratings() {
             return None;
         }
@@ -328,7 +328,7 @@ impl Selection {
             .or_else(|| self.end_warning(searched))
     }
 
-    /// True if the metric has its best value, for metrics from 0 to 1.
+    /// Whether the metric has its best value, for metrics from 0 to 1.
     fn is_perfect(&self) -> bool {
         let best = if self.better() == Better::Higher { 1.0 } else { 0.0 };
         self.value().is_some_and(|value| (value - best).abs() <= 0.0)
@@ -375,8 +375,8 @@ impl Selection {
         self.curve[index].1.is_some_and(|other| (other - value).abs() <= 0.0)
     }
 
-    /// The candidate beside the chosen one, if that is an end of several.
-    pub(super) fn beside_end(&self) -> Option<usize> {
+    /// The candidate next to the chosen one, if that is an end of several.
+    pub(super) fn near_end(&self) -> Option<usize> {
         let last = self.curve.len().checked_sub(1).filter(|last| *last > 0)?;
         match self.chosen? {
             0 => Some(1),
@@ -384,22 +384,22 @@ impl Selection {
         }
     }
 
-    /// Whether the chosen end of the curve beats the candidate a factor of ten further inside by more than noise, and the one
-    /// beside it by more than one standard error of the paired difference, if that is known; `None` if one was not measured.
+    /// Whether the chosen end of the curve beats the candidate a factor of ten further inside by more than noise, and the next
+    /// one by more than one standard error of the paired difference, if that is known; `None` if one was not measured.
     fn end_matters(&self, chosen: usize) -> Option<bool> {
-        if let Some((error, beside)) = self.end_error.zip(self.beside_end())
-            && self.better().sign() * (self.value()? - self.curve[beside].1?) <= error
+        if let Some((error, adjacent)) = self.end_error.zip(self.near_end())
+            && self.better().sign() * (self.value()? - self.curve[adjacent].1?) <= error
         {
             return Some(false);
         }
         let value = self.curve[chosen].0;
         let is_far = |(other, _): &&(f64, Option<f64>)| (other / value).max(value / other) >= FAR;
-        let (beside, inside) = if chosen == 0 {
+        let (adjacent, inside) = if chosen == 0 {
             (1, self.curve.iter().find(is_far))
         } else {
             (chosen - 1, self.curve.iter().rfind(is_far))
         };
-        let other = inside.unwrap_or(&self.curve[beside]).1?;
+        let other = inside.unwrap_or(&self.curve[adjacent]).1?;
         let noise = self.error.map_or(0.0, |error| NOISE_OF_DIFFERENCES * error.error);
         Some((self.value()? - other).abs() > noise)
     }
@@ -441,9 +441,9 @@ pub struct Searched {
     pub advice: Option<&'static str>,
     /// The value in use.
     pub used: f64,
-    /// Candidates at or beyond these limits are no better if they are smaller or larger.
+    /// Beyond these limits, smaller or larger candidates are no better.
     pub limits: (f64, f64),
-    /// What large values lead to, if they are chosen unless another one is clearly better.
+    /// The effect of large values, if they are chosen unless another value is clearly better.
     pub center: Option<&'static str>,
 }
 
@@ -453,7 +453,7 @@ impl Searched {
         Self { name, advice: None, used, limits: (0.0, f64::INFINITY), center: None }
     }
 
-    /// The value between another one and two beyond it, as a list: so it is no end of the next candidates. Values with a
+    /// The value between another one and two beyond it, as a list: not at an end of the next candidates. Values with a
     /// smallest one are whole numbers.
     fn from(&self, value: f64, factor: f64) -> String {
         let (low, high) = self.limits;

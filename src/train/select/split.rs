@@ -14,8 +14,8 @@ use crate::math::sort_items;
 const FEW_QUERIES: usize = 200;
 const FEW_NUMBERS: f64 = 8e6;
 
-/// Whether one part of the queries is enough to choose on. `numbers`: documents times weights of a function, times the passes
-/// over them of the fits of a part, relative to one convex function.
+/// Whether one fold of the queries is enough to choose on. `numbers`: documents times function weights, times the passes
+/// over them in a fold's fits, relative to one convex function.
 pub fn is_enough_data(judged: usize, numbers: f64) -> bool {
     judged > FEW_QUERIES && numbers > FEW_NUMBERS
 }
@@ -26,7 +26,7 @@ pub fn is_enough_data(judged: usize, numbers: f64) -> bool {
 /// (option `group_by`). With an order (option `split_by`) a fold trains on the queries before those that it holds out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Folds {
-    /// The fold that holds out each query (`n_queries`); `None` for queries that none does.
+    /// The fold that holds out each query (`n_queries`); `None` for queries that are never held out.
     pub of_query: Vec<Option<usize>>,
     /// Number of folds; 0 if there are fewer than two judged queries.
     pub count: usize,
@@ -36,11 +36,11 @@ pub struct Folds {
 }
 
 impl Folds {
-    /// Holds out about `fraction` (above 0, below 1) of the judged queries at a time: each query once, or one part alone if
+    /// Holds out about `fraction` (above 0, below 1) of the judged queries at a time: each query once, or one fold alone if
     /// it is enough for the `numbers` ([`is_enough_data`]).
     ///
     /// # Errors
-    /// One group or one place in the order of all judged queries.
+    /// A single group, or a single value of the order, among all judged queries.
     pub fn by_query(data: &Dataset, judged: &[bool], fraction: f64, numbers: f64, seed: u64) -> Result<Self> {
         let n = judged.iter().filter(|judged| **judged).count();
         let size = (fraction * n as f64).ceil().clamp(1.0, (n as f64 - 1.0).max(1.0)) as usize;
@@ -136,7 +136,7 @@ impl Folds {
         !self.trained_from.is_empty()
     }
 
-    /// What is held out, for reports.
+    /// The kind of split, for reports.
     pub fn split(&self) -> Split {
         let held_out = self.of_query.iter().flatten().count();
         match self.count {
@@ -153,7 +153,7 @@ fn one_value(option: &str) -> Error {
     ))
 }
 
-/// For each query the number of its part, below `parts`: parts of about the same size, by the hashes of ids or groups. `None` for
+/// For each query the number of its part, below `parts`: parts of about the same size, by hashes of ids or groups. `None` for
 /// queries that are not `counted`.
 pub fn numbers(data: &Dataset, counted: &[bool], parts: usize, seed: u64) -> Vec<Option<usize>> {
     let groups = &data.fold_keys.groups;
@@ -176,7 +176,7 @@ pub fn numbers(data: &Dataset, counted: &[bool], parts: usize, seed: u64) -> Vec
     numbers
 }
 
-/// For each judged query the fold that holds it out; `None` for others. Fold sizes differ by at most 1.
+/// For each judged query the fold that holds it out; `None` for the others. Fold sizes differ by at most 1.
 pub fn fold_numbers(ids: &[Id], judged: &[bool], folds: usize, seed: u64) -> Vec<Option<usize>> {
     let mut numbers = vec![None; ids.len()];
     for (index, query) in shuffled(ids, judged, seed).into_iter().enumerate() {
@@ -185,7 +185,7 @@ pub fn fold_numbers(ids: &[Id], judged: &[bool], folds: usize, seed: u64) -> Vec
     numbers
 }
 
-/// Parts of a sequence for forward chaining: for each position its part, from 0 to `parts` - 1. `order` gives the positions
+/// Parts of a sequence for forward chaining: for each value its part, from 0 to `parts` - 1. `order` gives the positions
 /// that are counted; equal ones are in one part. A part begins where its share of the positions begins, or at the nearest
 /// value that leaves a value for every part. With fewer different values than parts, each value is a part. `all`: positions
 /// to assign.

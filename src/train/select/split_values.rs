@@ -1,4 +1,4 @@
-//! The order of the values of the column `split_by`.
+//! The order of values in the column `split_by`.
 //!
 //! Rules (docs/reference/rules.md, 5):
 //! * 5.33: Texts of one form are numbers, dates or durations. Other texts are errors.
@@ -9,7 +9,7 @@ use crate::data::{Form, Id, Outcome, outcome_of};
 /// The values as ids in the order of time or of numbers.
 ///
 /// # Errors
-/// What was found, and what to write in its place: texts without a sure order, and values of several forms.
+/// The problem, and what to write instead: texts without an unambiguous order, and values of several forms.
 pub fn in_order(values: &mut [Id], column: &str) -> Result<(), String> {
     let no_order = |found: &str| {
         let quoted = format!("\"{}\"", column.replace('"', "\"\""));
@@ -18,13 +18,13 @@ pub fn in_order(values: &mut [Id], column: &str) -> Result<(), String> {
              which the order is known; if the order of the texts is meant, use dense_rank() OVER (ORDER BY {quoted}) in the source"
         )
     };
-    // 1. The form of the texts. Well-formed numbers need none.
+    // 1. The form of the texts. Well-formed numbers do not need one.
     let form = match outcome_of(values.iter().filter_map(text_of), 1.0) {
         Outcome::Form(form) => Some(form),
         Outcome::Unread { kind, example, .. } => return Err(no_order(&format!("'{example}': {kind}"))),
         Outcome::Text => None,
     };
-    // 2. The place of each value. Numbers are no dates.
+    // 2. The position of each value. Numbers are not dates.
     let is_date = form.as_ref().is_some_and(Form::is_date);
     for value in values {
         let place = match (&*value, text_of(value), &form) {

@@ -10,7 +10,7 @@ use crate::math::sort_ascending;
 /// Fraction of the queries that validation holds out by default.
 const HELD_OUT_QUERIES: f64 = 0.2;
 
-/// Where lambda, or what takes its place, comes from.
+/// The source of lambda, or of the parameter that replaces it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TunedValue {
     /// The caller.
@@ -19,7 +19,7 @@ pub enum TunedValue {
     Rate,
     /// Validation of these candidates, largest first.
     Among(Vec<f64>),
-    /// Validation of these fractions, largest first, of the lambda of the data at which all weights are 0.
+    /// Validation over these fractions, largest first, of the data's lambda at which all weights are 0.
     Fractions(Vec<f64>),
 }
 
@@ -51,14 +51,14 @@ impl TunedValue {
 pub enum Validation {
     /// This fraction of the queries.
     Queries(f64),
-    /// A fifth of the documents of every query.
+    /// A fifth of each query's documents.
     Documents,
     /// A source of the caller.
     Source(String),
 }
 
 impl Validation {
-    /// What it holds out.
+    /// The kind of held-out data.
     pub fn held_out(&self) -> HeldOut {
         match self {
             Self::Queries(_) => HeldOut::Queries,
@@ -79,7 +79,7 @@ impl Validation {
 /// How candidates are compared.
 #[derive(Debug, Clone)]
 pub struct ValidationSpec {
-    /// What is maximized, or minimized if lower is better.
+    /// The metric to maximize, or to minimize if lower is better.
     pub metric: Metric,
     /// Value of a query for which the metric is undefined.
     pub undefined: Undefined,

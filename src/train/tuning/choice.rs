@@ -18,7 +18,7 @@ pub struct Choice {
     pub report: Value,
     /// The value of the chosen setting, as other trainings report the value of their lambda.
     pub validation: SelectionReport,
-    /// What the caller should know.
+    /// Warnings for the caller.
     pub warnings: Vec<String>,
 }
 
@@ -122,7 +122,7 @@ impl SettingLine<'_> {
         self.setting.values.get(option)?.as_f64()
     }
 
-    /// The values of the other options.
+    /// Values of the other options.
     fn without(&self, option: &str) -> Map<String, Value> {
         let mut values = self.setting.values.clone();
         values.remove(option);
@@ -139,8 +139,8 @@ impl SettingLine<'_> {
     }
 }
 
-/// One curve for each option with several numbers, largest first; the other options keep their best values. Lambda, or what takes
-/// its place, comes first.
+/// One curve for each option with several numbers, largest first; the other options keep their best values. Lambda or the parameter
+/// that replaces it, comes first.
 fn curves(lines: &[SettingLine<'_>], best: &SettingLine<'_>) -> Vec<(&'static str, Curve)> {
     let others = OPTIONS.iter().filter(|def| def.searchable && !PATHS.contains(&def.key)).map(|def| def.key);
     let keys = PATHS.iter().copied().chain(others).filter(|key| best.number(key).is_some());

@@ -6,7 +6,7 @@
 //! | by time (`split_by`) | parts 1 to i of n + 1, in the order of the column | part i + 1 |
 //!
 //! Only queries with documents of different relevance are held out. With `group_by` a part has whole groups. Without features
-//! (ratings), parts are parts of the ratings: of each user, or of all in the order of the column.
+//! (ratings), parts divide each user's ratings, or all ratings in the order of the column.
 
 use crate::base::{Error, Params, Result};
 use crate::cost::loss::pair_count;
@@ -21,14 +21,14 @@ pub struct Folds {
     number: usize,
     /// Whether each fold trains on what comes before.
     is_forward: bool,
-    /// What is held out, for reports.
+    /// The kind of held-out data, for reports.
     held_out: String,
 }
 
-/// What the folds divide.
+/// The units that the folds divide.
 enum Parts {
     Queries(select::Folds),
-    /// Ratings: the part of each row (`n_docs`); `None` for rows that are in every training part.
+    /// Ratings: the part of each row (`n_docs`); `None` for rows that every fold trains on.
     Ratings(Vec<Option<usize>>),
 }
 
@@ -112,7 +112,7 @@ impl Folds {
         matches!(self.parts, Parts::Queries(_))
     }
 
-    /// What is held out, for reports.
+    /// The kind of held-out data, for reports.
     pub fn held_out(&self) -> String {
         let how = if self.is_forward { "each time the next part in order" } else { "each once" };
         format!("{}, {how}, in {} folds", self.held_out, self.number)

@@ -1,11 +1,11 @@
 //! Choosing settings by cross-validation.
 //!
-//! Options of a training may be arrays of values (`settings`). Each combination is fitted on the training part of every
-//! fold (`folds`) and measured on the part that is held out. The setting with the best mean over the folds is chosen
+//! Options of a training may be arrays of values (`settings`). Each combination is fitted on the training rows of every
+//! fold (`folds`) and measured on the held-out rows. The setting with the best mean over the folds is chosen
 //! (`choice`).
 //!
-//! A fold sees its training part only: scalings, landmarks of kernels and neighbors come from there. So a value equals
-//! the result of `ltr_fit` on the training part and `ltr_evaluate` on the held-out part. Settings that differ only in
+//! A fold sees its training rows only: scalings, landmarks of kernels and neighbors come from there. So a value equals
+//! the result of `ltr_fit` on the training rows and `ltr_evaluate` on the held-out rows. Settings that differ only in
 //! lambda are computed together; their solver starts at the solution of the larger lambda.
 
 use super::folds::Folds;
@@ -23,7 +23,7 @@ use crate::train::select::{CandidatePath, FOLD_OPTIONS, metric};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-/// What to do if folds take too much memory.
+/// Advice if folds take too much memory.
 const FEWER: &str = "use fewer threads, rows or features";
 
 /// The settings that a call compares, and how.
@@ -31,7 +31,7 @@ pub struct Search {
     algorithm: &'static AlgorithmDef,
     /// The groups of settings, in the order of their values. Settings of a group are computed together.
     pub groups: Vec<Group>,
-    /// What is compared.
+    /// The metric to compare by.
     pub metric: Metric,
     undefined: Undefined,
     prior: Option<LinearPrior>,
@@ -48,11 +48,11 @@ pub struct Score {
     pub setting: usize,
     /// The fold, from 0.
     pub fold: usize,
-    /// The mean of the metric over the held-out queries; `None` if it is defined for none.
+    /// The mean of the metric over the held-out queries; `None` if it is undefined for all of them.
     pub value: Option<f64>,
     /// Value and weight of each query that counts.
     pub(super) queries: Vec<(f64, f64)>,
-    /// Seconds of the fit and the evaluation. Settings that are computed together have equal parts.
+    /// Seconds of the fit and the evaluation. Settings that are computed together share the time equally.
     pub seconds: f64,
 }
 
@@ -66,7 +66,7 @@ pub struct SearchRows {
 }
 
 impl Search {
-    /// The search of a training: `None` if no option asks for one.
+    /// The search of a training: `None` if no option asks for a search.
     ///
     /// # Errors
     /// Settings that the algorithm refuses; options that do not work with folds; only one setting.
@@ -105,7 +105,7 @@ impl Search {
     /// The search of `ltr_cross_validate`. Without an array there is one setting, which chooses its own lambda in each fold.
     ///
     /// # Errors
-    /// As [`Self::of_training`], but a single setting is no error.
+    /// As [`Self::of_training`], but a single setting is not an error.
     pub fn of_validation(algorithm: &'static AlgorithmDef, options: &Params) -> Result<Self> {
         let searches = super::settings::has_any_arrays(options);
         refuse_validation(options, |value| !searches && value.is_number())?;
@@ -137,7 +137,7 @@ impl Search {
         Ok(search)
     }
 
-    /// What is read.
+    /// The input.
     pub fn input(&self) -> Input<'_> {
         let inputs = self.groups.iter().map(|group| group.spec.input());
         let refused = inputs.into_iter().find(|input| input.doc_weights.problem().is_some());
@@ -189,7 +189,7 @@ impl Search {
         Ok(scores)
     }
 
-    /// An error during the search. One of the time limit tells how many fits were finished.
+    /// An error during the search. If the time limit passed, it says how many fits were finished.
     pub fn error(&self, problem: Error) -> Error {
         let settings: usize = self.groups.iter().map(|group| group.settings.len()).sum();
         let (finished, all) = (self.finished.load(Ordering::Relaxed), settings * self.folds);
@@ -219,7 +219,7 @@ impl Search {
         Score { setting, fold, value: mean.value(), queries, seconds }
     }
 
-    /// The two parts of a fold. Means of categories come from the training part (rule 2.23).
+    /// A fold's training and held-out rows. Category means come from the training rows (rule 2.23).
     fn parts(rows: &SearchRows, fold: usize) -> (Dataset, Dataset) {
         let (training, held_out) = rows.folds.rows(&rows.data, fold);
         let mut is_other = vec![true; rows.data.n_docs()];

@@ -11,7 +11,7 @@ use crate::train::select::FOLD_OPTIONS;
 /// Largest number of settings.
 const MOST_SETTINGS: usize = 10_000;
 
-/// Options whose arrays name candidates of lambda, or of what takes its place.
+/// Options whose arrays name candidates of lambda, or of the parameter that replaces it.
 pub(super) const PATHS: &[&str] = &["lambda", "components", "radius"];
 
 /// One combination of values.
@@ -24,7 +24,7 @@ pub struct Setting {
     pub params: Params,
 }
 
-/// Settings that differ at most in lambda, or in what takes its place.
+/// Settings that differ at most in lambda, or in the parameter that replaces it.
 pub struct Group {
     /// The training. If there are candidates, it chooses among them itself, and a fold gives it one.
     pub spec: Box<dyn TrainingSpec>,
@@ -34,7 +34,7 @@ pub struct Group {
     pub candidates: Vec<f64>,
 }
 
-/// What becomes of the candidates for lambda.
+/// Treatment of the candidates for lambda.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lambdas {
     /// Each makes a setting.
@@ -43,7 +43,7 @@ pub(super) enum Lambdas {
     ChosenInFold,
 }
 
-/// Whether an option is an array of which a search tries each value. Arrays of lambda, of what takes its place and of
+/// Whether an option is an array of which a search tries each value. Arrays of lambda, of its replacement and of
 /// `decoder_power` are values that a training understands itself.
 pub fn has_arrays(options: &Params) -> bool {
     arrays(options)
@@ -124,7 +124,7 @@ fn check(options: &Params, arrays: &[(&str, &Vec<Value>)]) -> Result<()> {
     Ok(())
 }
 
-/// The options of a training. The options of the metric are left out if the algorithm itself reads none.
+/// The options of a training. Metric options are removed if the algorithm does not use them.
 fn base(algorithm: &AlgorithmDef, options: &Params) -> Params {
     let mut of_search = FOLD_OPTIONS.to_vec();
     let of_metric = METRIC_ARGUMENTS.iter().chain(&["metric", "undefined"]);
@@ -151,10 +151,10 @@ fn combinations(arrays: &[(&'static str, &Vec<Value>)]) -> Vec<Map<String, Value
     all
 }
 
-/// A setting, its training, and the options that were left out because they have no effect in it.
+/// A setting, its training, and the options that were removed because they have no effect in it.
 type Parsed = (Setting, Box<dyn TrainingSpec>, Vec<(&'static str, Error)>);
 
-/// Parses a combination. An option that has no effect because of a searched one is left out.
+/// Parses a combination. An option without effect because of a searched one is removed.
 fn setting(
     algorithm: &AlgorithmDef,
     base: &Params,

@@ -52,7 +52,7 @@ pub const DIRECT: LossDef = LossDef {
     constraints: &[ListConstraint::None, ListConstraint::Diversity],
     ..LossDef::listwise(
         "direct",
-        "bound of the regret in a measure: max over orders of decoded scores less measure, beside that of the best order",
+        "bound of the regret in a measure: max over orders of decoded score minus measure, relative to the best order",
         Shape::Difference,
         |params| Ok(Arc::new(Direct::new(params)?)),
     )

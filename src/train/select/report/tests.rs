@@ -14,7 +14,7 @@ fn the_factor_of_an_error_is_that_of_its_split() {
     // 1 + n_held_out / n_trained: 1 + 1 / 4 of five folds is without sharing; all five together count as 1 + 5 / 4.
     assert!((factor(40, 40, 5) - 1.5).abs() < 1e-15);
     assert!((factor(40, 40, 2) - 3.0_f64.sqrt()).abs() < 1e-15);
-    // One part: 1 + 10 / 30 = 40 / 30.
+    // One fold: 1 + 10 / 30 = 40 / 30.
     assert!((factor(10, 40, 1) - (4.0_f64 / 3.0).sqrt()).abs() < 1e-15);
     let repeated = Split::RepeatedQueries { held_out: 40, all: 40, times: 3, folds: 5, by: FoldsBy::Query };
     assert!((repeated.error_factor() - 1.5).abs() < 1e-15);
