@@ -28,7 +28,7 @@ impl Dataset {
     /// ```
     ///
     /// # Errors
-    /// Another number of values than of rows; a value that is a BLOB; a second category of this name.
+    /// A number of values that differs from the number of rows; a BLOB; a second category of this name.
     pub fn with_category(
         mut self,
         name: impl Into<String>,

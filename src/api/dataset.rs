@@ -78,7 +78,7 @@ pub struct Dataset {
     /// (rows, number of `query_names`).
     pub(super) query_features: Array2<QueryValue>,
     pub(super) groups: Option<Vec<Id>>,
-    /// The values of the options `split_by` and `group_by`.
+    /// The columns of the options `split_by` and `group_by`.
     pub(super) fold_columns: [Option<Vec<Id>>; 2],
     pub(super) categories: Vec<CategoryValues>,
 }
@@ -165,7 +165,7 @@ impl Dataset {
     /// ```
     ///
     /// # Errors
-    /// A row with another number of features, or without an id or relevance that other rows have; errors of
+    /// A row whose number of features differs, or without an id or relevance that other rows have; errors of
     /// [`from_arrays`](Self::from_arrays).
     pub fn from_rows(
         names: impl IntoIterator<Item = impl Into<String>>,
@@ -289,7 +289,7 @@ impl Dataset {
     /// ```
     ///
     /// # Errors
-    /// Another number of names than of features; names of `f32` features, which are known by their position.
+    /// A number of names that differs from the number of features; names of `f32` features, which have positions.
     pub fn with_feature_names(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Result<Self> {
         let names: Vec<String> = names.into_iter().map(Into::into).collect();
         check_length("feature names", names.len(), self.features())?;
@@ -312,7 +312,7 @@ impl Dataset {
     /// Gives each row the id of its document. Without ids, documents are numbered from 1 within their query.
     ///
     /// # Errors
-    /// Another number of ids than of rows.
+    /// A number of ids that differs from the number of rows.
     pub fn with_doc_ids(mut self, doc_ids: impl IntoIterator<Item = impl Into<Id>>) -> Result<Self> {
         let doc_ids = ids(doc_ids);
         check_length("document ids", doc_ids.len(), self.rows())?;
@@ -332,7 +332,7 @@ impl Dataset {
     /// ```
     ///
     /// # Errors
-    /// Another number of weights than of rows; a weight that is not a number above 0, or is above 1e100.
+    /// A number of weights that differs from the number of rows; a weight that is not in (0, 1e100].
     pub fn with_weights(mut self, weights: &[f64]) -> Result<Self> {
         check_length("weights", weights.len(), self.rows())?;
         let accepts = |weight: f64| weight > 0.0 && is_weight(weight);
@@ -357,7 +357,7 @@ impl Dataset {
     /// ```
     ///
     /// # Errors
-    /// Another number of weights than of rows; a weight that is not a number from 0 to 1e100.
+    /// A number of weights that differs from the number of rows; a weight that is not in [0, 1e100].
     pub fn with_doc_weights(mut self, weights: &[f64]) -> Result<Self> {
         check_length("weights of documents", weights.len(), self.rows())?;
         check_numbers("weight of a document", weights, is_weight, "numbers from 0 to 1e100")?;
@@ -386,7 +386,7 @@ impl Dataset {
     /// ```
     ///
     /// # Errors
-    /// Another number of rows or names; a value that is not finite.
+    /// A number of rows or names that does not match; a value that is not finite.
     #[allow(clippy::needless_pass_by_value, reason = "arrays are given as in `from_arrays`")]
     pub fn with_query_features(
         mut self,
@@ -409,7 +409,7 @@ impl Dataset {
     /// the slot of the algorithm `matching`.
     ///
     /// # Errors
-    /// Another number of groups than of rows.
+    /// A number of groups that differs from the number of rows.
     pub fn with_groups(mut self, groups: impl IntoIterator<Item = impl Into<Id>>) -> Result<Self> {
         let groups = ids(groups);
         check_length("groups", groups.len(), self.rows())?;
@@ -421,7 +421,7 @@ impl Dataset {
     /// the column of the option `split_by` in SQL.
     ///
     /// # Errors
-    /// Another number of values than of rows.
+    /// A number of values that differs from the number of rows.
     pub fn with_split_by(self, values: impl IntoIterator<Item = impl Into<Id>>) -> Result<Self> {
         self.with_fold_column(0, ids(values))
     }
@@ -443,7 +443,7 @@ impl Dataset {
     /// ```
     ///
     /// # Errors
-    /// Another number of values than of rows.
+    /// A number of values that differs from the number of rows.
     pub fn with_group_by(self, values: impl IntoIterator<Item = impl Into<Id>>) -> Result<Self> {
         self.with_fold_column(1, ids(values))
     }

@@ -11,14 +11,14 @@ use crate::base::{Error, Result};
 use crate::cost::metric::{Metric, Undefined};
 use crate::data::{Matrix, QueryValue, shaped};
 
-/// What a feature adds to a score.
+/// The contribution of a feature to a score.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Contribution {
     /// Name of the feature; `"(base)"` for the score of the base.
     pub feature: String,
     /// The value before scaling; `None` for the base.
     pub value: Option<f64>,
-    /// What the feature adds. Contributions and base add up to the score.
+    /// The feature's contribution. Contributions and base add up to the score.
     pub contribution: f64,
     /// Standard error of `contribution`; 0 if it is exact.
     pub standard_error: f64,
@@ -40,7 +40,7 @@ pub struct Importance {
 }
 
 impl Model {
-    /// Why one document has its score: the score of the means of the training (`"(base)"`), then the contribution of each
+    /// Why one document has its score: the score at the training means (`"(base)"`), then the contribution of each
     /// feature. They add up to the score. Contributions are exact for linear models, for trees and for at most 12 features; otherwise
     /// they are Shapley values of random orders of the features.
     ///
@@ -96,7 +96,7 @@ impl Model {
         self.explain_in(data, row, None)
     }
 
-    /// Why one document of a query stands above another. `"(base)"` is the score of the second document. The other
+    /// Why one document of a query ranks above another. `"(base)"` is the score of the second document. The other
     /// contributions add up to the difference of the two scores.
     ///
     /// ```

@@ -42,7 +42,7 @@ pub use trainer::{AlgorithmInfo, FoldScore, Trainer, algorithms};
 pub struct Answer<T> {
     /// The rows.
     pub rows: Vec<T>,
-    /// What the caller should know, as `ltr_debug()` in SQL shows it.
+    /// Warnings, as `ltr_debug()` shows them in SQL.
     pub warnings: Vec<String>,
 }
 

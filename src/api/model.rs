@@ -82,7 +82,7 @@ pub struct RankOptions {
 pub struct ImportOptions(exchange::ImportSpec);
 
 impl ImportOptions {
-    /// The format of the text, by the names of the option `format` of `ltr_import`. By default the text shows it.
+    /// The format of the text, named as in the option `format` of `ltr_import`. By default it is detected.
     #[must_use]
     pub fn format(mut self, format: &str) -> Self {
         self.0.format = Some(format.to_owned());
@@ -106,11 +106,11 @@ pub struct Evaluation {
     pub values: Vec<Vec<Option<f64>>>,
     /// For each metric the mean over the queries for which it is defined.
     pub means: Vec<Option<f64>>,
-    /// What the caller should know.
+    /// Warnings for the caller.
     pub warnings: Vec<String>,
 }
 
-/// What a model tells about itself.
+/// A model's description of itself.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelInfo {
     /// The algorithm that trained it.
@@ -125,7 +125,7 @@ pub struct ModelInfo {
     pub query_dependent: bool,
     /// The training's options and their values, as a JSON object.
     pub settings: Value,
-    /// What the training found (counts, lambda, validation, gaps), as a JSON object.
+    /// Results of the training (counts, lambda, validation, gaps), as a JSON object.
     pub training: Value,
 }
 
@@ -212,7 +212,7 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// A text that is no such model, with what is wrong; a model that has what cannot be kept.
+    /// Text that is not a supported model, with the problem; a model with unsupported parts.
     pub fn import(text: impl AsRef<[u8]>) -> Result<Self> {
         Self::import_with(text, &ImportOptions::default())
     }
@@ -229,7 +229,7 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// Those of [`import`](Self::import); a text of another format; names of features that the text does not have.
+    /// As [`import`](Self::import); text in a different format; names of features that are not in the text.
     pub fn import_with(text: impl AsRef<[u8]>, options: &ImportOptions) -> Result<Self> {
         let control = control::Control::default();
         let Imported { model, warnings, .. } =
@@ -237,19 +237,19 @@ impl Model {
         Ok(Self { warnings, ..Self::from_bytes(&model.to_bytes()?)? })
     }
 
-    /// What the caller should know about the training, such as fits that stopped early; empty for a model that was read.
+    /// Warnings of the training, such as fits that stopped early; empty for a loaded model.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// The settings that the training chose among, as the key `search` of a report in SQL (docs/reference/report.md); `None` if
-    /// there was one setting, and for a model that was read.
+    /// The settings that the training compared, as the key `search` of a report in SQL (docs/reference/report.md); `None` if
+    /// there was one setting, and for a loaded model.
     pub fn search(&self) -> Option<&Value> {
         self.search.as_ref()
     }
 
-    /// What became of each part of the data set in the training, as the key `columns` of a report in SQL
-    /// (docs/reference/report.md); `None` for a model that was read.
+    /// The role of each part of the data set in the training, as in the key `columns` of a report in SQL
+    /// (docs/reference/report.md); `None` for a loaded model.
     ///
     /// ```
     /// use sqlite_ltr::{Dataset, Trainer};
@@ -265,7 +265,7 @@ impl Model {
         self.columns.as_ref()
     }
 
-    /// What the model tells about itself.
+    /// The model's description of itself.
     ///
     /// ```
     /// use sqlite_ltr::{Dataset, Trainer};
@@ -371,7 +371,7 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// Another number of features than in training; values that are not finite; a model that needs all documents of a
+    /// A wrong number of features; values that are not finite; a model that needs all documents of a
     /// query; query features that are missing or not wanted.
     pub fn score(&self, features: &[f64], query_features: Option<&[QueryValue]>) -> Result<f64> {
         let function = self.function(query_features)?;
@@ -392,7 +392,7 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// As [`score`](Self::score), but a model of the form `ranking` is no error.
+    /// As [`score`](Self::score), but a model of the form `ranking` is not an error.
     pub fn prefer(&self, a: &[f64], b: &[f64], query_features: Option<&[QueryValue]>) -> Result<f64> {
         let function = self.function(query_features)?;
         PairScorer::new(Arc::clone(&self.inner), function)?.preference(a, b)

@@ -10,7 +10,7 @@ use crate::data::{
 use crate::model;
 use crate::train::select::in_order;
 
-/// What a computation needs from a data set.
+/// Requirements of a computation on its data set.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::api) struct Needs<'a> {
     /// The model whose features are needed; `None` for training.
@@ -27,7 +27,7 @@ pub(in crate::api) struct Needs<'a> {
     pub(in crate::api) order: RowOrder,
     /// Whether features are needed; otherwise documents are identified by id.
     pub(in crate::api) features: bool,
-    /// The query to read; `None` for all.
+    /// The query to read; `None` for all queries.
     pub(in crate::api) query: Option<&'a Id>,
 }
 

@@ -7,17 +7,17 @@ use crate::base::{Error, Result};
 use crate::data::Id;
 use crate::model::{Candidates, Ranker};
 
-/// What is recommended.
+/// Options of a recommendation.
 #[derive(Debug, Clone)]
 pub struct RecommendOptions {
     /// Largest number of items; 10 by default.
     pub k: usize,
     /// Whether items that the user has rated are recommended, too; false by default.
     pub include_seen: bool,
-    /// The items to choose from; all items of the model by default. Items that are not in the model are left out.
+    /// The items to choose from; all items of the model by default. Items that are not in the model are ignored.
     pub candidates: Option<Vec<Id>>,
     /// Ratings of the user, instead of the training's; counts, for a model of pairs without ratings. The user is fitted to them; items that are not in the model are
-    /// left out, as candidates are.
+    /// ignored, as candidates are.
     pub ratings: Option<Vec<(Id, f64)>>,
 }
 
@@ -58,7 +58,7 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// A model without users and items; an id of another type than in the training, such as the text `"1"` for 1; an item that
+    /// A model without users and items; an id with a different type than in training, such as the text `"1"` for 1; an item that
     /// is rated twice; a rating that is too large.
     pub fn recommend(&self, user: impl Into<Id>, options: &RecommendOptions) -> Result<Answer<Recommended>> {
         let Ranker::Factored(factored) = &self.inner().ranker else {

@@ -39,7 +39,7 @@ pub struct AlgorithmInfo {
     pub name: &'static str,
     /// One line for the reference tables.
     pub summary: &'static str,
-    /// What is minimized.
+    /// The objective.
     pub objective: &'static str,
     /// Authors, year, equation.
     pub source: &'static str,
@@ -68,16 +68,16 @@ pub struct FoldScore {
     pub fold: usize,
     /// Name of the metric.
     pub metric: String,
-    /// The mean over the held-out queries; `None` if it is defined for none.
+    /// The mean over the held-out queries; `None` if it is undefined for all of them.
     pub value: Option<f64>,
-    /// Seconds of the fit and the evaluation. Settings that are computed together have equal parts.
+    /// Seconds of the fit and the evaluation. Settings that are computed together share the time equally.
     pub seconds: f64,
 }
 
 /// A training: an algorithm, options, and a handle to stop it.
 ///
 /// Options have the keys, values, defaults and messages of `ltr_train` in SQL (docs/reference/options.md). The same rows and
-/// options give the same model as `ltr_fit`, byte by byte except for the names of the columns that SQL reads.
+/// options give the same model as `ltr_fit`, byte by byte except for column names, which SQL stores.
 ///
 /// ```
 /// use sqlite_ltr::{Dataset, Trainer};
@@ -168,7 +168,7 @@ impl Trainer {
         self
     }
 
-    /// Trains on these documents. A part of the queries is set aside to choose lambda (option `validation`), unless
+    /// Trains on these documents. Some queries are held out to choose lambda (option `validation`), unless
     /// `lambda` is a number.
     ///
     /// ```
@@ -230,7 +230,7 @@ impl Trainer {
         check_weights(data, training.input())?;
 
         // 2. The training.
-        // Trainings that share a handle have limits of their own.
+        // Trainings that share a handle have separate limits.
         let memory = Memory::limited(training.options.get("max_memory").and_then(Value::as_u64));
         let control = self.control.0.for_memory(memory);
         let train = |control: &control::Control| train(&training, data, validation, control);
@@ -305,7 +305,7 @@ impl Trainer {
     }
 }
 
-/// Refuses weights of documents that this training does not take.
+/// Refuses document weights if this training does not support them.
 fn check_weights(data: &Dataset, input: Input<'_>) -> Result<()> {
     let refused = input.doc_weights.problem().filter(|_| data.doc_weights.is_some());
     let problem = |problem| Error::Unsupported(format!("data with weights of documents: {problem}"));
@@ -327,7 +327,7 @@ fn within_time<T: Send>(
     on_pool(options.count("threads").unwrap_or_else(cores), control, poll, work)
 }
 
-/// The rows in the order that a training needs, with their bytes. `more`: further rows that are sorted beside them.
+/// The rows in the order that a training needs, with their memory. `more`: further rows that are sorted as well.
 fn judged_rows(
     data: &Dataset,
     input: Input<'_>,

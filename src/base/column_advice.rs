@@ -1,4 +1,4 @@
-//! What messages propose about the roles of columns: options that work when they are copied.
+//! Advice in messages about column roles: options that work when copied.
 
 use std::io;
 
@@ -20,9 +20,9 @@ pub enum Origin<'a> {
 pub struct ColumnAdvice<'a> {
     /// Where they come from.
     pub origin: Origin<'a>,
-    /// The name of the column of the documents, if there is one.
+    /// Name of the document column, if there is one.
     pub doc: Option<&'a str>,
-    /// The name of the column of vectors, if the features are the values of vectors.
+    /// Name of the vector column, if the features are vector values.
     pub vector: Option<&'a str>,
 }
 
@@ -50,7 +50,7 @@ impl ColumnAdvice<'_> {
         self.role(role, listed.collect())
     }
 
-    /// How these features become none.
+    /// How to exclude these features.
     pub fn ignore_features(&self, names: &[&str]) -> String {
         let them = if names.len() == 1 { "it" } else { "them" };
         match self.vector {
@@ -70,7 +70,7 @@ impl ColumnAdvice<'_> {
         }
     }
 
-    /// What to do about features that are ids. Without a column of the documents, the first may be that.
+    /// Advice for features that are ids. Without a document column, the first may take that role.
     pub fn ids(&self, names: &[&str]) -> String {
         let ignore = self.ignore_features(names);
         let (an_id, another) = if names.len() == 1 {
@@ -102,7 +102,7 @@ pub fn columns_text(
     ignored: &[&str],
 ) -> String {
     let mut columns = given.cloned().unwrap_or_default();
-    // 1. What gets a role or is ignored is no feature any more.
+    // Columns that get a role or are ignored are no longer features.
     let named = role.iter().filter_map(|(_, name)| name.as_str());
     let others: Vec<&str> = named.chain(ignored.iter().copied()).collect();
     for key in ["features", "query_features", "categories"] {

@@ -107,11 +107,11 @@ impl Control {
         self.stop.is_requested()
     }
 
-    /// An error if the work is canceled, or the check of [`stoppable`] work on this thread fails: work of the calling thread is
-    /// canceled by nobody else.
+    /// An error if the work is canceled, or the check of [`stoppable`] work on this thread fails: nothing else
+    /// cancels work on the calling thread.
     ///
     /// # Errors
-    /// [`Error::Interrupted`] after [`Control::cancel`]; errors of the check of the thread.
+    /// [`Error::Interrupted`] after [`Control::cancel`]; errors of the thread's check.
     pub fn check(&self) -> Result<()> {
         self.stop.check()?;
         check_thread()
@@ -188,7 +188,7 @@ pub fn stopped<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     })
 }
 
-/// Runs `work` for each item, in parallel. An item that finds too little memory beside others runs again alone. So what is
+/// Runs `work` for each item, in parallel. An item that runs out of memory among others runs again alone, so what is
 /// refused does not depend on the order in which threads run.
 ///
 /// # Errors

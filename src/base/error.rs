@@ -1,6 +1,6 @@
 //! The error of the crate: one variant per reaction of the caller.
 //!
-//! A message tells what is wrong, where, what was found and what is allowed (rule 13.7). The SQL layer puts the name of
+//! A message says what is wrong, where, the value and what is allowed (rule 13.7). The SQL layer puts the name of
 //! the function in front.
 
 #![warn(missing_docs)]
@@ -33,7 +33,7 @@ pub enum Error {
         what: String,
         /// The value as given.
         got: String,
-        /// What would have been accepted.
+        /// Allowed values.
         allowed: String,
     },
     /// A source of rows that cannot be read as asked.
@@ -41,7 +41,7 @@ pub enum Error {
     Source {
         /// The source as the caller wrote it, quoted.
         source_text: String,
-        /// What is wrong with it.
+        /// The problem with it.
         problem: String,
     },
     /// One row of a source that cannot be used.
@@ -53,13 +53,13 @@ pub enum Error {
         row: String,
         /// The column.
         column: String,
-        /// What was found and what is allowed.
+        /// The value and what is allowed.
         problem: String,
     },
     /// Two sizes differ that must agree.
     #[error("{what}: found {found}, expected {expected}")]
     Shape {
-        /// What was compared.
+        /// The compared things.
         what: String,
         /// The size that was found.
         found: usize,
@@ -94,7 +94,7 @@ pub enum Error {
     /// The work would need more memory than `max_memory` or the limit of the process allows.
     #[error("{what} needs {needed} bytes{}, more than the {allowed} of the {}; {way_out}, or raise {limit}", besides(*used), kind_of(limit))]
     Memory {
-        /// What would be allocated.
+        /// The purpose of the allocation.
         what: String,
         /// Bytes it needs.
         needed: u64,
@@ -102,7 +102,7 @@ pub enum Error {
         used: u64,
         /// Bytes that are allowed.
         allowed: u64,
-        /// What the caller can do.
+        /// Advice for the caller.
         way_out: &'static str,
         /// The name of the limit.
         limit: &'static str,
@@ -172,7 +172,7 @@ fn kind_of(limit: &str) -> String {
     if limit == "max_memory" { format!("option '{limit}'") } else { format!("environment variable {limit}") }
 }
 
-/// Requires all conditions of stored data, each with what it needs.
+/// Requires all conditions of stored data, each with the requirement.
 ///
 /// # Errors
 /// [`Error::Corrupt`] with the first condition that does not hold.
@@ -194,7 +194,7 @@ impl Error {
         Self::unknown_in(what, name, "", known)
     }
 
-    /// An unknown name in some place, such as " of the kernel gaussian", with the nearest of the known ones.
+    /// An unknown name in a context, such as " of the kernel gaussian", with the nearest known name.
     pub fn unknown_in<'a>(
         what: &'static str,
         name: &str,

@@ -1,7 +1,7 @@
 //! The memory of one call (rule 13.11). Bytes are reserved before they are allocated and released when the reservation is dropped.
 //!
-//! What is reserved are estimates of the large allocations: rows, kernel spaces, prepared queries, workspaces of solvers,
-//! results. They stand next to the allocation, and are upper bounds. Small allocations are not counted. Results do not
+//! Reservations are estimates of the large allocations: rows, kernel spaces, prepared queries, workspaces of solvers,
+//! results. Each is an upper bound, next to its allocation. Small allocations are not counted. Results do not
 //! depend on the limit: work fits as it is, or is refused.
 
 use std::fmt::Display;
@@ -10,7 +10,7 @@ use std::sync::{Arc, LazyLock};
 
 use crate::base::{Error, Result};
 
-/// What to do about a kernel that takes too much memory.
+/// Advice for a kernel that takes too much memory.
 pub const FEWER_LANDMARKS: &str = "use fewer landmarks (option 'landmarks'), or a linear kernel";
 
 /// The variable with the bound of every call in the process.

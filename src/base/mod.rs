@@ -1,6 +1,6 @@
-//! What every other module may use: errors, limits of memory, threads, cancellation, parameters, caches.
+//! Shared by all other modules: errors, memory limits, threads, cancellation, parameters, caches.
 
-/// The names of the definitions in a table, in its order.
+/// Names of a table's definitions, in its order.
 macro_rules! names_of {
     ($table:expr) => {
         &{

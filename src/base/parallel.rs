@@ -13,7 +13,7 @@ pub fn threads() -> usize {
     if rayon::current_thread_index().is_some() { rayon::current_num_threads() } else { 1 }
 }
 
-/// What a mutex holds, also after a panic.
+/// Locks a mutex, also after a panic.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -91,7 +91,7 @@ const MAX_STEPS: usize = 4_000_000_000;
 pub struct Slots {
     /// Row of each cell (few x many, row-major); `None` for a document that may not take the slot.
     cells: Vec<Option<u32>>,
-    /// The smaller of the numbers of documents and slots.
+    /// The smaller of the number of documents and the number of slots.
     few: usize,
     /// The larger.
     many: usize,
@@ -265,7 +265,7 @@ mod slots_tests {
         cells.iter().map(|&(document, group)| RowGroup { document, group }).collect()
     }
 
-    /// The largest sum over assignments of `wanted` rows, by enumeration; `None` if there is none.
+    /// The largest sum over assignments of `wanted` rows, by enumeration; `None` if no assignment exists.
     fn best_of_all(
         row_groups: &[RowGroup],
         scores: &[f64],

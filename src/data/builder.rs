@@ -19,11 +19,11 @@ use crate::base::{
 };
 use crate::math::compare;
 
-/// What to do about rows that take too much memory.
+/// Advice for rows that take too much memory.
 pub(super) const FEWER_ROWS: &str =
     "read fewer rows or columns, use shorter ids, or give features as BLOBs of ltr_vec (4 bytes per feature)";
 
-/// Bytes of the name, the state and the sums of a feature that has a number for a name.
+/// Memory in bytes for the name, the state and the sums of a feature named by a number.
 const POSITION_BYTES: u64 = 256;
 
 /// Feature values as read, row-major; missing ones are NaN.
@@ -45,7 +45,7 @@ impl Default for Values {
 #[expect(clippy::struct_excessive_bools, reason = "each is about other values of the column")]
 pub(super) struct Column {
     pub numeric: bool,
-    /// The first row that holds neither a number nor NULL, and what it holds.
+    /// The first row that holds neither a number nor NULL, and its value.
     pub first_other: Option<(usize, String)>,
     /// Facts of the rows that hold neither.
     pub others: Option<Box<ColumnFacts>>,
@@ -99,7 +99,7 @@ pub struct DatasetBuilder {
     pub(super) scores: Vec<f64>,
     /// Bytes of ids on the heap.
     id_bytes: u64,
-    /// Columns that are no features.
+    /// Columns that are not features.
     pub(super) observed: Vec<ColumnFacts>,
     /// Features with texts that may turn out to be categories or quantities.
     pub(super) texts: Vec<usize>,
@@ -138,7 +138,7 @@ impl DatasetBuilder {
         Self { memory: memory.nothing(), is_limited: memory.is_limited(), ..self }
     }
 
-    /// The same builder, whose rows are vectors of the features of a model. Only before the first row.
+    /// The same builder for rows that are vectors of a model's features. Only before the first row.
     #[must_use]
     pub fn of_width(self, width: usize) -> Self {
         Self { width: Some(width), is_of_model: true, ..self }
@@ -150,7 +150,7 @@ impl DatasetBuilder {
         Self { value_names: Some(names), ..self }
     }
 
-    /// Notes the value of the row in a column that is no feature. Columns are numbered from 0.
+    /// Notes the row's value in a column that is not a feature. Columns are numbered from 0.
     pub fn observe(&mut self, column: usize, value: Seen<'_>) {
         if self.observed.len() <= column {
             self.observed.resize_with(column + 1, ColumnFacts::default);
@@ -229,7 +229,7 @@ impl DatasetBuilder {
         ids + self.query_bytes() + numbers
     }
 
-    /// Reserves the bytes of the next row, whose ids take `id_bytes` on the heap.
+    /// Reserves memory for the next row, whose ids take `id_bytes` on the heap.
     fn reserve_row(&mut self, id_bytes: u64) -> Result<()> {
         if !self.is_limited {
             return Ok(());
@@ -261,7 +261,7 @@ impl DatasetBuilder {
     /// Adds a row; its features follow.
     ///
     /// # Errors
-    /// A weight or query feature that differs from that of an earlier row of the query.
+    /// A weight or query feature that differs from an earlier row of the query.
     pub fn begin(&mut self, row: NewRow) -> Result<()> {
         let number = self.query_number(&row.query);
         self.check_query_values(&row, number)?;
@@ -308,7 +308,7 @@ impl DatasetBuilder {
         number
     }
 
-    /// Compares the query values of a row with those of earlier rows.
+    /// Compares a row's query values with earlier rows.
     fn check_query_values(&self, row: &NewRow, number: Option<usize>) -> Result<()> {
         let QueryValues { weight, features } = &row.query_values;
         let refuse = |column: &str, problem: String| {
@@ -418,7 +418,7 @@ impl DatasetBuilder {
     /// Adds the features of the row as a BLOB of little-endian `f32`; NaN is a missing value.
     ///
     /// # Errors
-    /// A length that is not a multiple of 4 or differs from earlier rows, infinities, a mix with JSON.
+    /// A size that is not a multiple of 4 or differs from earlier rows, infinities, a mix with JSON.
     pub fn blob(&mut self, bytes: &[u8]) -> Result<()> {
         let (chunks, rest) = bytes.as_chunks::<4>();
         if !rest.is_empty() {
@@ -440,7 +440,7 @@ impl DatasetBuilder {
         if finite { Ok(()) } else { self.find_missing(start) }
     }
 
-    /// Notes the missing values of the BLOB that begins at this value.
+    /// Notes the missing values of the BLOB that begins at this index.
     fn find_missing(&mut self, start: usize) -> Result<()> {
         let Values::F32(values) = &self.values else { return Ok(()) };
         let row = self.n_rows() - 1;
@@ -465,7 +465,7 @@ impl DatasetBuilder {
         Ok(())
     }
 
-    /// What to do about BLOBs that look like 64-bit numbers; otherwise empty.
+    /// Advice for BLOBs that look like 64-bit numbers; otherwise empty.
     pub(super) fn advice_on_64_bits(&self) -> String {
         match &self.values {
             Values::F32(values) if are_64_bits(values, self.width.unwrap_or(0)) => {
@@ -475,7 +475,7 @@ impl DatasetBuilder {
         }
     }
 
-    /// The error about a BLOB of the wrong length; twice the length of a model's may be 64-bit numbers.
+    /// The error for a BLOB of the wrong size; a BLOB of twice the model's size may hold 64-bit numbers.
     fn of_64_bits(&self, error: Error, found: usize) -> Error {
         match error {
             Error::Row { source_text, row, column, problem }
@@ -490,7 +490,7 @@ impl DatasetBuilder {
     /// Adds the features of the row as a JSON array; `null` is a missing value.
     ///
     /// # Errors
-    /// Text that is not an array of numbers, a length that differs from earlier rows, a mix with BLOBs.
+    /// Text that is not an array of numbers, a dimension that differs from earlier rows, a mix with BLOBs.
     pub fn json(&mut self, text: &[u8]) -> Result<()> {
         // The list of a first row is as long as it says.
         if self.width.is_none() && self.is_limited {

@@ -52,7 +52,7 @@ impl DatasetBuilder {
         }
     }
 
-    /// The number of the document of each row; `None` without ids.
+    /// Each row's document number; `None` without ids.
     ///
     /// # Errors
     /// Too much memory.
@@ -113,7 +113,7 @@ impl DatasetBuilder {
     }
 
     /// Names the features: these numbers, and the categories, whose codes for means are returned too. `ignored`:
-    /// columns that are no features.
+    /// columns that are not features.
     ///
     /// # Errors
     /// Names that do not differ: ranking finds columns by name.

@@ -33,13 +33,13 @@ pub struct Dataset {
     pub quantities: Quantities,
     /// Values that each category of a model does not know. May be empty.
     pub category_rows: Vec<CategoryRows>,
-    /// For each category the number of the value of each row (`n_docs`), where a training learned means; may be empty.
+    /// For each category, each row's value number (`n_docs`), where a training learned means; may be empty.
     pub mean_codes: Vec<Vec<u32>>,
     /// Rows of query i are `offsets[i]..offsets[i + 1]` (`n_queries` + 1).
     pub offsets: Vec<usize>,
     /// Query ids (`n_queries`).
     pub query_ids: Vec<Id>,
-    /// Document ids (`n_docs`); the number of the row in its query if the source has none.
+    /// Document ids (`n_docs`); without ids, row numbers within the query.
     pub doc_ids: Vec<Id>,
     /// Relevance (`n_docs`); empty if it was not read.
     pub relevance: Vec<f64>,
@@ -49,7 +49,7 @@ pub struct Dataset {
     pub groups: Vec<Id>,
     /// Numbers of documents and groups in their queries (`n_docs`); empty without a constraint.
     pub row_groups: Vec<RowGroup>,
-    /// What the groups are.
+    /// The kind of groups.
     pub constraint: ListConstraint,
     /// Weight of each query (`n_queries`), > 0.
     pub weights: Vec<f64>,
@@ -57,9 +57,9 @@ pub struct Dataset {
     pub query_names: Vec<String>,
     /// Named query features (`n_queries`, number of names).
     pub query_features: Array2<QueryValue>,
-    /// What a missing query feature counts as.
+    /// Treatment of missing query features.
     pub missing: Missing,
-    /// What validation keeps together, and the order of the queries.
+    /// Groups that validation keeps together, and the order of the queries.
     pub fold_keys: FoldKeys,
     /// Number of rows that repeat a (query, document) of an earlier row.
     pub duplicates: usize,
@@ -122,7 +122,7 @@ impl Dataset {
         self.doc_ids.len()
     }
 
-    /// Some rows, with these values of features: the number of each and its values of all rows.
+    /// Some rows, with these feature values: for each feature, its number and its values in all rows.
     #[must_use]
     pub fn subset_with(&self, rows: &[usize], features: &[(usize, Vec<f64>)]) -> Self {
         let mut subset = self.subset(rows);
@@ -195,7 +195,7 @@ impl Dataset {
         &self.relevance[self.rows(query)]
     }
 
-    /// Weights of the documents of one query; empty if all weights of the data set are 1.
+    /// One query's document weights; empty if all weights of the data set are 1.
     pub fn doc_weights(&self, query: usize) -> &[f64] {
         self.doc_weights.get(self.rows(query)).unwrap_or_default()
     }
@@ -299,12 +299,12 @@ pub fn positions(names: &[String], known: &[String]) -> Result<Vec<usize>, Strin
     if missing.is_empty() { Ok(names.iter().filter_map(position).collect()) } else { Err(missing.join(", ")) }
 }
 
-/// The items of these rows; none if `items` is empty.
+/// The items of these rows; empty if `items` is empty.
 pub(super) fn selected<T: Clone>(items: &[T], rows: &[usize]) -> Vec<T> {
     rows.iter().filter_map(|&row| items.get(row).cloned()).collect()
 }
 
-/// Operations, for [`Ticks`], of finding the numbers of a row.
+/// Cost in operations, for [`Ticks`], of finding a row's numbers.
 const LOOKUPS: usize = 500;
 
 /// Numbers of documents and groups in their queries, by first appearance, slots in ascending order; empty without groups.

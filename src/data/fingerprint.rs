@@ -36,7 +36,7 @@ const CHUNK: usize = 1 << 10;
 /// Values that a loop compares with an edge at once.
 const LANES: usize = 16;
 
-/// What is remembered of a training set.
+/// Statistics of a training set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fingerprint {
@@ -147,7 +147,7 @@ impl Fingerprint {
         Ok(each_feature(data, missing, control, observe)?.into_iter().flatten().collect())
     }
 
-    /// A query feature of other data, in the bins of the training; `None` if either has none of this name.
+    /// A query feature of other data, in the bins of the training; `None` if either lacks this name.
     pub fn query_feature_of(&self, name: &str, data: &Dataset) -> Option<(&Profile, Observed)> {
         let same = |other: &str| other.eq_ignore_ascii_case(name);
         let profile = &self.query_features.iter().find(|(other, _)| same(other))?.1;
@@ -218,7 +218,7 @@ impl Tally {
         tally
     }
 
-    /// Adds at most a chunk of values of the current query.
+    /// Adds at most a chunk of the current query's values.
     fn add(&mut self, values: &[f32], edges: &[f32]) {
         let mut bins = [0; CHUNK];
         find_bins(edges, values, &mut bins);
@@ -292,7 +292,7 @@ impl Profile {
         }
     }
 
-    /// The share of each bin. Half an independent value is added to each, so that no share is 0.
+    /// The fraction in each bin. Half an independent value is added to each, so no fraction is 0.
     pub fn shares(&self) -> Vec<f64> {
         shares(&self.counts, f64::from(self.design_effect))
     }
@@ -344,7 +344,7 @@ impl Observed {
         share(self.outside.iter().sum(), self.count())
     }
 
-    /// The share of each bin for a design effect, as [`Profile::shares`].
+    /// The fraction in each bin for a design effect, as [`Profile::shares`].
     pub fn shares(&self, effect: f64) -> Vec<f64> {
         shares(&self.counts, effect)
     }
@@ -433,7 +433,7 @@ fn with_relevance<T>(data: &Dataset, learn: impl FnOnce(Values<'_>) -> T) -> T {
     learn(Values { all: &all, offsets: &data.offsets })
 }
 
-/// The numbers of a query feature. Texts that are not all numbers have none.
+/// The numbers of a query feature; empty for texts that are not all numbers.
 fn with_query_values<T>(data: &Dataset, column: usize, learn: impl FnOnce(Values<'_>) -> T) -> T {
     let values = data.query_features.column(column);
     let number = |value: &QueryValue| match value {

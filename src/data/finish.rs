@@ -23,14 +23,14 @@ use crate::base::{Error, Reservation, Result, Ticks, bytes_of};
 use crate::data::ListConstraint;
 use crate::math::{Element, compare, sort_indices, sort_items};
 
-/// What was found besides the data.
+/// Facts about the rows besides the data.
 #[derive(Debug, Default)]
 pub struct ReadReport {
     /// Columns that were ignored because they hold no number.
     pub ignored: Vec<String>,
     /// Facts of each of them.
     pub ignored_facts: Vec<ColumnFacts>,
-    /// Facts of columns that are no features, in the order of their numbers.
+    /// Facts about columns that are not features, in the order of their numbers.
     pub observed: Vec<ColumnFacts>,
     /// Facts of columns that became categories, by the name of the column.
     pub category_facts: Vec<(String, ColumnFacts)>,
@@ -46,20 +46,20 @@ pub struct ReadReport {
     pub means: Vec<f64>,
     /// For each document of the data set, the number of its row, from 0.
     pub rows: Vec<usize>,
-    /// The score of each document of the data set, if rows were scored as they were read. It has no features then.
+    /// Document scores, if rows were scored as they were read. The data set has no features then.
     pub scores: Option<Vec<f64>>,
     /// The value of the column `split_by` for each document of the data set, if there is one.
     pub split: Option<Vec<Id>>,
     /// Mean of the column `determined` over the rows that have a value, if there is one.
     pub determined: Option<f64>,
-    /// What the texts of the column `query_time` are, if there are some.
+    /// The format of the texts in the column `query_time`, if it contains texts.
     pub times: Option<Outcome>,
-    /// The bytes of the data set and of this report.
+    /// Memory for the data set and this report.
     pub memory: Reservation,
 }
 
 impl ReadReport {
-    /// The values of the documents, from the values of the rows as they were read.
+    /// Document values, from the values of the rows as they were read.
     pub fn of_rows(&self, values: &[Id]) -> Vec<Id> {
         self.rows.iter().map(|row| values[*row].clone()).collect()
     }
@@ -68,7 +68,7 @@ impl ReadReport {
 /// Operations, for [`Ticks`], of comparing or copying an id.
 const ID_COST: usize = 32;
 
-/// Names of the features of a vector: their positions, from 1.
+/// Feature names for a vector: positions, from 1.
 pub fn position_names(count: usize) -> Vec<String> {
     (1..=count).map(|position| position.to_string()).collect()
 }
@@ -160,7 +160,7 @@ impl DatasetBuilder {
         Ok((data, report))
     }
 
-    /// Keeps these numeric columns and appends the category columns. `rows_bytes`: bytes of the rows.
+    /// Keeps these numeric columns and appends the category columns. `rows_bytes`: memory of the rows.
     fn kept_columns(
         &mut self,
         matrix: Matrix,
@@ -208,7 +208,7 @@ impl DatasetBuilder {
         Ok(())
     }
 
-    /// Fills the missing values of rows that are scored.
+    /// Fills the missing values of scored rows.
     fn fill_scored(&mut self, options: &FinishOptions<'_>) -> Result<()> {
         let all: Vec<usize> = (0..self.columns.len()).collect();
         self.check_missing(options, &all, true)?;
@@ -228,7 +228,7 @@ impl DatasetBuilder {
         Ok(())
     }
 
-    /// Reserves the bytes of the rows and of what this module makes of them.
+    /// Reserves memory for the rows and the results of this module.
     fn reserve_to_finish(&mut self, bytes: u64) -> Result<()> {
         let what = format_args!("sorting the {} rows of source {}", self.row_query.len(), self.source);
         self.memory.resize(bytes, what, FEWER_ROWS)
@@ -303,7 +303,7 @@ impl DatasetBuilder {
                 || others.is_some_and(|others| others.has_frequent_value(queries)))
     }
 
-    /// The error about a text in a feature, with its row. `others`: facts of the values that are no numbers.
+    /// The error for a text in a feature, with its row. `others`: facts of the values that are not numbers.
     fn text_among_numbers(
         &self,
         (row, found): (usize, &str),
@@ -346,7 +346,7 @@ impl DatasetBuilder {
         self.context(row).error(name, format!("{found} is not a number; {allowed}{advice}"))
     }
 
-    /// The names of the values of vectors: those that were given, or their positions.
+    /// Names of vector values: given names, or positions.
     fn names_of_values(&mut self) -> Result<Vec<String>> {
         let width = self.width.unwrap_or(0);
         match self.value_names.take().filter(|_| self.n_rows() > 0) {
@@ -536,8 +536,8 @@ impl DatasetBuilder {
 
     /// Row numbers in the order (query, document, group, features, relevance, weight).
     ///
-    /// Documents without ids are ordered by features and relevance alone, so their order does not depend on that of the
-    /// rows.
+    /// Documents without ids are ordered by features and relevance alone, so the order does not depend on the row
+    /// order.
     fn canonical_rows(&self, matrix: &Matrix, rank: &[usize]) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.n_rows()).collect();
         let by_features = |a: usize, b: usize| {

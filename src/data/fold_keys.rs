@@ -1,4 +1,4 @@
-//! What the options `group_by` and `split_by` tell about queries: which ones validation keeps together, and their order.
+//! The options `group_by` and `split_by`: queries that validation keeps together, and the order of queries.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -14,7 +14,7 @@ const ID_COST: usize = 64;
 pub struct FoldKeys {
     /// The group of each query (`n_queries`); empty if each is a group of its own.
     pub groups: Vec<Id>,
-    /// The place of each query (`n_queries`), the same for all queries of a group; empty without an order.
+    /// The position of each query (`n_queries`), the same for all queries of a group; empty without an order.
     pub order: Vec<Id>,
 }
 

@@ -12,16 +12,16 @@ const GATHERED: usize = 8;
 /// Rows that are gathered together, so that their cache lines are still near for the next column.
 const ROWS: usize = 256;
 
-/// What is learned of columns.
+/// Purpose and cost of the work on columns.
 #[derive(Clone, Copy)]
 pub(super) struct ColumnWork {
-    /// For messages about memory.
+    /// Named in messages about memory.
     pub what: &'static str,
     /// Bytes for each value of the column that is worked on, besides the value itself.
     pub bytes: usize,
 }
 
-/// Applies `learn` to the number and the values of each feature, on all threads. `value`: what becomes of a value.
+/// Applies `learn` to the number and the values of each feature, on all threads. `value`: maps a value.
 ///
 /// # Errors
 /// Errors of `learn`; an interruption; too little memory for a column on each thread.
@@ -54,7 +54,7 @@ pub(super) fn each_column<V: Copy + Default + Send, T: Send>(
     Ok(parallel::try_map(chunks, learned)?.into_iter().flatten().collect())
 }
 
-/// The values of the columns from `first` to `end`.
+/// Values of the columns from `first` to `end`.
 fn gather<V: Copy + Default>(
     features: &Matrix,
     first: usize,

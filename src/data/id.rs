@@ -42,7 +42,7 @@ impl Id {
         }
     }
 
-    /// XXH64 with a seed: of the 8 bytes of a number, lowest first, or of the bytes of a text or BLOB; NULL has the seed itself.
+    /// XXH64 with a seed of a number's 8 bytes, little-endian, or of a text's or BLOB's bytes; for NULL the seed itself.
     /// A whole number has the same hash as an INTEGER and as a REAL.
     pub fn xxh64(&self, seed: u64) -> u64 {
         let integer = |value: i64| xxh64(&value.to_le_bytes(), seed);
@@ -242,7 +242,7 @@ pub const MOST_BUCKETS: u64 = 1 << 16;
 /// A number of buckets, as a caller gives it.
 ///
 /// # Errors
-/// A number that is no power of two, or too large.
+/// A number that is not a power of two, or too large.
 pub fn check_buckets(what: &str, buckets: u64) -> Result<u32> {
     if buckets.is_power_of_two() && buckets <= MOST_BUCKETS {
         return Ok(buckets as u32);

@@ -8,10 +8,10 @@ use crate::base::{Error, Result, shorten};
 /// Higher feature numbers are errors.
 const MAX_FEATURE: usize = 1_000_000;
 
-/// Maximum bytes of a line, enough for all features.
+/// Largest line in bytes, enough for all features.
 const MAX_LINE: u64 = 1 << 26;
 
-/// What a file has instead of a value that is missing, in any case. C prints NaN with a sign, Windows as `nan(ind)`.
+/// Spellings of a missing value in a file, in any case. C prints NaN with a sign, Windows as `nan(ind)`.
 const MISSING: [&str; 7] = ["nan", "-nan", "-nan(ind)", "na", "n/a", "null", "none"];
 
 /// The byte order mark that editors of Windows write at the start of a file.
@@ -48,7 +48,7 @@ impl Line {
     }
 }
 
-/// Lines of a LETOR text with their numbers (from 1); blank lines and pure comments are left out. `first_feature`: the number
+/// Lines of a LETOR text with their numbers (from 1); blank lines and pure comments are skipped. `first_feature`: the number
 /// of the first feature, 0 or 1.
 pub fn lines<R: BufRead>(reader: R, first_feature: usize) -> impl Iterator<Item = Result<(usize, Line)>> {
     raw_lines(reader).enumerate().filter_map(move |(index, bytes)| {
@@ -83,10 +83,10 @@ fn raw_lines<R: BufRead>(mut reader: R) -> impl Iterator<Item = std::io::Result<
     })
 }
 
-/// What is wrong with a line that does not begin like LETOR text.
+/// The error for a line that does not begin like LETOR text.
 const NOT_LETOR: &str = "not LETOR text; a line begins with a finite number (the grade) and 'qid:ID'";
 
-/// What is wrong with a line in another encoding: ids that differ in such bytes would become equal.
+/// The error for a line in another encoding: ids that differ in such bytes would become equal.
 const NOT_UTF8: &str = "not UTF-8; convert the file, as in iconv -f LATIN1 -t UTF-8 FILE";
 
 /// Parses one line; `None` for a line without data.
@@ -125,7 +125,7 @@ fn split_comment(text: &str) -> (&str, &str) {
     comment.map_or((text, ""), |(at, _)| (&text[..at], &text[at + 1..]))
 }
 
-/// Refuses spaces that do not separate words, such as a no-break space: they would become a part of an id.
+/// Refuses spaces that do not separate words, such as a no-break space: they would become part of an id.
 fn check_spaces(text: &str) -> Result<()> {
     let is_invisible = |c: char| {
         let has_no_width = matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}' | BYTE_ORDER_MARK);

@@ -38,7 +38,7 @@ pub struct ColumnGroup<'a> {
     pub width: usize,
     /// For each row the number of the column that is 1.
     pub ones: &'a [u32],
-    /// The values of the last column; empty if it is of 0 and 1, too.
+    /// Values of the last column; empty if that is binary, too.
     pub last: &'a [f64],
 }
 
@@ -51,7 +51,7 @@ pub struct Shuffle {
     pub orders: Vec<Vec<usize>>,
 }
 
-/// What to do about BLOBs of 64-bit numbers.
+/// Advice for BLOBs of 64-bit numbers.
 pub const ADVICE_ON_64_BITS: &str = "the vectors look like 64-bit floats, but each feature takes 4 bytes: make them with ltr_vec, \
                                      struct.pack('<3f', ...) or numpy.asarray(x, 'float32').tobytes()";
 
@@ -59,7 +59,7 @@ pub const ADVICE_ON_64_BITS: &str = "the vectors look like 64-bit floats, but ea
 const CHECKED: usize = 1 << 16;
 
 /// Whether vectors of this width, read as numbers of 32 bits, look like 64-bit numbers: all of these are ordinary, and
-/// their low halves are no ordinary numbers, or all 0.
+/// their low halves are not ordinary numbers, or all 0.
 pub fn are_64_bits(values: &[f32], width: usize) -> bool {
     let ordinary = |x: f64| x.abs() <= 0.0 || (1e-12..1e12).contains(&x.abs());
     let (mut odd, mut pairs, mut zeros, mut large) = (0, 0, 0, true);
@@ -197,7 +197,7 @@ impl Matrix {
         self.like(self.rows(), self.columns() + 1, values)
     }
 
-    /// The rows in another order, or some of them.
+    /// Reorders or selects rows.
     #[must_use]
     pub fn select_rows(&self, rows: &[usize]) -> Self {
         map_array!(self, array => select_rows(array, rows))
@@ -218,7 +218,7 @@ impl Matrix {
         }
     }
 
-    /// The columns in another order, or some of them.
+    /// Reorders or selects columns.
     #[must_use]
     pub fn select_columns(&self, columns: &[usize]) -> Self {
         map_array!(self, array => array.select(Axis(1), columns))

@@ -1,4 +1,4 @@
-//! What missing values of features count as, and which values were missing before they were filled.
+//! Treatment of missing feature values, and a record of the values that were filled.
 
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use crate::base::{Ticks, named};
 use crate::data::ListConstraint;
 use crate::math::{Element, simd};
 
-/// What a missing feature counts as.
+/// Treatment of a missing feature.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Eq, Serialize, Deserialize)]
 pub enum Missing {
     #[default]
@@ -57,7 +57,7 @@ impl MissingValues {
 
     /// Bytes in use for `columns` features with missing values among `rows` rows.
     pub(super) fn bytes(rows: usize, columns: usize) -> u64 {
-        // A vector that grows has up to twice its length.
+        // A growing vector has up to twice the needed capacity.
         (rows as u64 / 4).saturating_mul(columns as u64)
     }
 }
@@ -96,10 +96,10 @@ pub enum RowOrder {
     Stream,
 }
 
-/// What happens to columns without any number.
+/// Treatment of columns without any number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TextColumns {
-    /// They are no features.
+    /// They are not features.
     Ignore,
     /// They are an error: a model names these columns.
     #[default]
@@ -125,9 +125,9 @@ impl ColumnSummary {
 /// How [`DatasetBuilder::finish`](super::DatasetBuilder::finish) treats the rows.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FinishOptions<'a> {
-    /// What a missing feature counts as.
+    /// Treatment of missing features.
     pub missing: Missing,
-    /// What happens to columns of text.
+    /// Treatment of text columns.
     pub text_columns: TextColumns,
     /// Whether missing features stay missing, as NaN.
     pub keep_missing: bool,
@@ -135,7 +135,7 @@ pub struct FinishOptions<'a> {
     pub means: Option<&'a [f64]>,
     /// The order of the data set.
     pub order: RowOrder,
-    /// What the groups of the rows are.
+    /// The kind of row groups.
     pub constraint: ListConstraint,
     /// Summaries of the rows of earlier calls, one per feature; may be empty.
     pub previous: &'a [ColumnSummary],

@@ -12,7 +12,7 @@ pub fn is_weight(number: f64) -> bool {
     (0.0..=MAX_WEIGHT).contains(&number)
 }
 
-/// The values of a row that belong to its query.
+/// A row's query values.
 #[derive(Debug, Clone)]
 pub struct QueryValues {
     /// Weight, > 0.
@@ -32,11 +32,11 @@ pub struct NewRow {
     pub query: Id,
     /// Document id; `None` numbers the documents of each query.
     pub doc: Option<Id>,
-    /// Relevance; in every row or in none.
+    /// Relevance; in every row or in no row.
     pub relevance: Option<f64>,
-    /// Weight of the document, >= 0; in every row or in none.
+    /// Weight of the document, >= 0; in every row or in no row.
     pub doc_weight: Option<f64>,
-    /// Diversity value or slot; in every row or in none.
+    /// Diversity value or slot; in every row or in no row.
     pub group: Option<Id>,
     /// Weight and features of the query.
     pub query_values: QueryValues,

@@ -13,7 +13,7 @@ use crate::math::{
     sort_ascending,
 };
 
-/// Operations, for [`Ticks`], of a quantile of the normal distribution.
+/// Cost in operations, for [`Ticks`], of a quantile of the normal distribution.
 const NORMAL_COST: usize = 64;
 
 /// Operations, for [`Ticks`], of a value with its count.
@@ -26,9 +26,9 @@ const MAX_QUANTILES: usize = 256;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(from = "Vec<(f64, f64)>", into = "Vec<(f64, f64)>")]
 pub struct Quantiles {
-    /// The values of the quantiles, rounded up: a value in single precision is at least a key if it is at least the quantile.
+    /// The quantiles rounded up: a value in single precision is at least a key if it is at least the quantile.
     search: Search,
-    /// A line for values below the first quantile, then one for each quantile. Their values increase strictly.
+    /// A line for values below the first quantile, then one for each quantile. The values increase strictly.
     lines: Vec<Line>,
 }
 
@@ -244,7 +244,7 @@ simd! {
         for (document, out) in documents.chunks_exact(width).zip(out.chunks_exact_mut(width)) {
             let (values, values_rest) = document.as_chunks::<LANES>();
             let (outs, outs_rest) = out.as_chunks_mut::<LANES>();
-            // Zeros, or NaN beside a score that is NaN.
+            // Zeros, or NaN if the score is NaN.
             let mut zeros = Lanes::ZERO;
             for ((of, values), out) in blocks.iter().zip(values).zip(outs) {
                 let scores = scores::<R, T>(of, values);
@@ -273,7 +273,7 @@ fn careful_scores<T: Element>(of: &[Quantiles], document: &[T], out: &mut [T]) {
     }
 }
 
-/// Sums of a document in lanes, and zeros, which are NaN beside a value that is not finite: its score may be finite.
+/// Sums of a document in lanes, and zeros, which are NaN for a value that is not finite: its score may be finite.
 type LaneSums = [Lanes; 2];
 
 /// Adds the terms of eight features.

@@ -1,4 +1,4 @@
-//! How one query feature becomes numbers of a row: a scaled number, the number of a category, or positions of items.
+//! How a query feature is encoded in a row: a scaled number, a category number, or positions of items.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ pub const MAX_ITEMS: usize = 256;
 /// The code of categories that no training query has.
 const UNKNOWN: f64 = -1.0;
 
-/// What was learned about one query feature.
+/// Learned facts about a query feature.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Encoding {
     /// A number: (value - center) * factor.
@@ -33,7 +33,7 @@ pub enum Encoding {
     Order(Vec<Id>),
 }
 
-/// A value that an encoding does not take: what was found, and what is allowed.
+/// A value that an encoding does not accept: the value, and what is allowed.
 pub struct Refused {
     pub found: String,
     pub allowed: String,
@@ -118,7 +118,7 @@ impl Encoding {
         }
     }
 
-    /// Adds the numbers of a value to a row; a number is not scaled yet.
+    /// Appends a value's numbers to a row; a number is not scaled yet.
     pub fn push(&self, value: Cell<'_>, missing: Missing, row: &mut Vec<f64>) -> Result<(), Refused> {
         let refuse = |allowed: &str| Refused { found: value.describe(), allowed: allowed.to_owned() };
         match self {

@@ -35,7 +35,7 @@ pub enum Comparison {
     Overlap,
     /// The correlation of two orders of items.
     Kendall,
-    /// The number of pairs of items in another order.
+    /// The number of item pairs in a different order.
     Mallows,
 }
 
@@ -66,7 +66,7 @@ pub struct QueryDistance {
     pub number_weights: Vec<f64>,
 }
 
-/// What separates two queries.
+/// The difference between two queries.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Separation {
     /// Euclidean distance d of the numbers.
@@ -104,7 +104,7 @@ impl QueryDistance {
         self.is_euclidean() && self.number_weights.is_empty()
     }
 
-    /// What separates two encoded rows of the same length.
+    /// The difference between two encoded rows of the same length.
     pub fn between(&self, a: &[f64], b: &[f64]) -> Separation {
         let kernels = self
             .columns
@@ -208,17 +208,17 @@ fn discordant(a: &[f64], b: &[f64]) -> f64 {
     discordant as f64 + 0.5 * (tied_in_a + tied_in_b - 2 * tied_in_both) as f64
 }
 
-// How much more shares vary between queries than shares of the same number of independent values.
+// How much more fractions vary between queries than for the same number of independent values.
 //
-// Values of one query are alike, so that n of them tell less than n independent ones. A query is a cluster of a sample
-// (Kish 1965). With c_ik values of category k among the n_i values of query i, p_k their share among all n values, and Q
-// queries, the covariance of the shares is
+// Values of one query are alike, so n of them are less informative than n independent ones. A query is a cluster of a sample
+// (Kish 1965). With c_ik values of category k among the n_i values of query i, p_k their fraction of all n values, and Q
+// queries, the covariance of the fractions is
 //
 // ```text
 // V_kl = Q / (Q - 1) sum_i (c_ik - n_i p_k) (c_il - n_i p_l) / n^2
 // ```
 //
-// The design effect of K categories with expected shares e_k is n / (K - 1) sum_k V_kk / e_k: the mean factor by which
+// The design effect of K categories with expected fractions e_k is n / (K - 1) sum_k V_kk / e_k: the mean factor by which
 // the statistic of a chi-square test is too large (Rao & Scott 1981, first-order correction). n divided by it is the
 // number of independent values. The degrees of freedom are chosen so that a chi-square has the right mean and
 // variance, too (Rao & Scott 1981, second-order correction): (sum_k V_kk / e_k)^2 / sum_kl V_kl^2 / (e_k e_l), from 1
@@ -278,7 +278,7 @@ impl Clusters {
         self.current.fill(0);
     }
 
-    /// The design effect; `expected`: shares of the categories, by default those that were found. One query is one value.
+    /// The design effect; `expected`: category fractions, by default the observed ones. One query is one value.
     pub fn effect(&self, expected: Option<&[f64]>) -> DesignEffect {
         let categories = self.counts.len();
         let (n, queries) = (self.counts.iter().sum::<u64>() as f64, self.queries as f64);

@@ -153,7 +153,7 @@ impl QueryFeatureRule {
         encoded.iter().take(self.number_count()).map(number).collect()
     }
 
-    /// Adds the numbers of the query of each document to scaled features.
+    /// Appends each document's query numbers to the scaled features.
     ///
     /// # Errors
     /// Query features that are missing; an interruption; too little memory.
@@ -182,7 +182,7 @@ impl QueryFeatureRule {
     /// Encoded features of every query of `data` (`n_queries`, [`Self::width`]), numbers scaled.
     ///
     /// # Errors
-    /// A data set without the named query features the rule needs, or with another number of them; a value that its
+    /// A data set without the named query features the rule needs, or with a wrong number of them; a value that its
     /// column does not allow; scaled values beyond the bound of stored numbers.
     pub fn features(&self, data: &Dataset) -> Result<Array2<f64>> {
         let raw = self.raw(data)?;
@@ -199,7 +199,7 @@ impl QueryFeatureRule {
     /// Features that the caller gave for one query, encoded. `quantities`: the forms of their texts.
     ///
     /// # Errors
-    /// Another number of features than in training; errors of [`Self::features`].
+    /// A number of features that differs from training; errors of [`Self::features`].
     pub fn encoded(
         &self,
         given: &[QueryValue],
@@ -300,7 +300,7 @@ impl QueryFeatureRule {
         )
     }
 
-    /// Checks a distance that was read from bytes: each query feature has one that suits it, at its own numbers of a row.
+    /// Checks a distance that was read from bytes: each query feature has a suitable comparison, at its own numbers.
     ///
     /// # Errors
     /// A distance that does not fit the query features.
@@ -419,7 +419,7 @@ fn constant_in(data: &Dataset, query: usize, column: usize) -> bool {
     rows.all(|row| compare(data.features.at(row, column), first).is_eq())
 }
 
-/// Features that are constant in every query but not over all of them. A single value of a category is none.
+/// Features that are constant in every query but not over all of them, except categories with a single value.
 fn constant_columns(data: &Dataset) -> Vec<usize> {
     let first = |query: usize, column: usize| data.features.at(data.offsets[query], column);
     let differs = |column: usize| {

@@ -85,7 +85,7 @@ impl Ratings {
         self.items.is_empty()
     }
 
-    /// The numbers of the ratings of one user.
+    /// Indices of a user's ratings.
     pub fn of_user(&self, user: usize) -> Range<usize> {
         self.offsets[user]..self.offsets[user + 1]
     }
@@ -130,7 +130,7 @@ pub fn negatives(seen: &[u32], items: usize, count: usize, random: &mut Random) 
             drawn.insert(last);
         }
     }
-    // 2. The items at these places: each seen item before one moves it up.
+    // 2. The items at these positions, shifted by the seen items before them.
     let mut passed = 0;
     let item = |place: usize| {
         while seen.get(passed).is_some_and(|item| *item as usize <= place + passed) {

@@ -236,7 +236,7 @@ impl Scaling {
     }
 
     /// The means of categories, learned again without queries that are held out (rule 2.23): the numbers of scaled features, and
-    /// their values. None if there are no such means. `data`: scaled documents; `held_out`: whether a query is (`n_queries`).
+    /// their values. Empty without such means. `data`: scaled documents; `held_out`: whether a query is (`n_queries`).
     ///
     /// # Errors
     /// An interruption.
@@ -388,7 +388,7 @@ fn ranges<T: Element>(documents: &[T], columns: usize) -> Vec<(f64, f64)> {
     bounds.into_iter().map(|(low, high)| (low, width_of(high - low))).collect()
 }
 
-/// What distances to the minimum are divided by.
+/// Divisor of distances to the minimum.
 fn width_of(range: f64) -> f64 {
     if inverse(range) > 0.0 { range } else { f64::INFINITY }
 }

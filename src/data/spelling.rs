@@ -34,7 +34,7 @@ const MARKED: &[(char, &str)] = &[
 /// Ids that are compared at most, in the order of the data set, so that little memory is used.
 const MOST_COMPARED: usize = 1_000_000;
 
-/// Case is no difference if at least this share of the texts with three letters is written as words are. The letters of codes
+/// Case is ignored if at least this fraction of the texts with three letters is written like words. Letters of codes
 /// (base 64) are mixed, and their case counts.
 const SHARE_OF_WORDS: (usize, usize) = (3, 4);
 
@@ -44,7 +44,7 @@ const LONGEST_COMPARED: usize = 1000;
 /// Operations, for [`Ticks`], of the key of an id.
 const KEY_COST: usize = 256;
 
-/// What all spellings of a text have in common: single blanks, no capitals if `folds_case`, marks behind their letters.
+/// The common form of all spellings of a text: single blanks, no capitals if `folds_case`, marks behind their letters.
 fn spelling_key(text: &str, folds_case: bool) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let text = if folds_case { text.to_lowercase() } else { text };
@@ -73,7 +73,7 @@ pub fn spelling_variants<'a>(values: impl IntoIterator<Item = &'a str>) -> Optio
 }
 
 /// A warning if ids of a column differ in type, case, blanks, zeros before a number or after its point, or Unicode form only.
-/// `name`: the column. `what`: what they are, such as "queries". `in_sql`: whether they come from a source of SQL.
+/// `name`: the column. `what`: their kind, such as "queries". `in_sql`: whether they come from a source of SQL.
 pub fn ids_written_in_two_ways<'a>(
     ids: impl Iterator<Item = &'a Id> + Clone,
     (name, what, in_sql): (&str, &str, bool),
@@ -111,7 +111,7 @@ pub fn ids_written_in_two_ways<'a>(
     ))
 }
 
-/// The text of an id; `None` for bytes that are no text, and for long ids.
+/// The text of an id; `None` for bytes that are not text, and for long ids.
 fn text_of(id: &Id) -> Option<Cow<'_, str>> {
     match id {
         Id::Null => None,
@@ -124,7 +124,7 @@ fn text_of(id: &Id) -> Option<Cow<'_, str>> {
     }
 }
 
-/// What all spellings of an id have in common.
+/// The common form of all spellings of an id.
 fn id_key(id: &Id, folds_case: bool) -> Option<String> {
     let key = spelling_key(&text_of(id)?, folds_case);
     let is_whole = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());

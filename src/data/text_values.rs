@@ -3,7 +3,7 @@
 /// Longest text (bytes) that is a value of its own. Longer ones are other values.
 pub const LONGEST_VALUE: usize = 256;
 
-/// Most different values of a column that are counted. Beyond, it is no category.
+/// Most different values of a column that are counted. With more, it is not a category.
 pub const MOST_DISTINCT: usize = 10_000;
 
 /// Fewest rows and queries of a value that has a feature of its own (rule 2.19).

@@ -1,13 +1,13 @@
 //! Values in the rows of a source that the training of a model did not have (rule 2.24).
 //!
 //! A model keeps the values of a category that have a feature or a mean, and all values of a query feature of texts. So a value of
-//! a category without either is new, or was rare in training. The share of such rows in training tells how many are usual. NULL
+//! a category without either is new, or was rare in training. The fraction of such rows in training is the usual rate. NULL
 //! is a value, too: trees take it in a feature that always had a number in training.
 
 use super::categories::Category;
 use super::category_rows::CategoryRows;
 
-/// Probability below which that many rows are no accident.
+/// Below this probability, that many rows are not due to chance.
 const RARELY: f64 = 0.01;
 
 /// How many rows of a column have values that are unknown to a model.
@@ -15,13 +15,13 @@ const RARELY: f64 = 0.01;
 pub struct UnknownValues {
     /// The column.
     pub name: String,
-    /// What is counted: "rows" or "queries".
+    /// The counted unit: "rows" or "queries".
     pub counted: &'static str,
     /// Their number.
     pub total: usize,
     /// Those with an unknown value.
     pub unknown: usize,
-    /// The share of those in training whose values were too rare to be known.
+    /// The fraction in training whose values were too rare to be known.
     pub usual: f64,
     /// One of the values, for messages.
     pub example: String,
@@ -45,7 +45,7 @@ impl UnknownValues {
         }
     }
 
-    /// Those of a feature that is a number and has no value in `missing` of `total` rows, where the training had none without.
+    /// Missing values of a numeric feature, in `missing` of `total` rows, where the training had no missing values.
     pub fn of_number(name: &str, missing: usize, total: usize) -> Self {
         let (name, example) = (name.to_owned(), "NULL".to_owned());
         Self { name, counted: "rows", total, unknown: missing, usual: 0.0, example }
@@ -60,7 +60,7 @@ impl UnknownValues {
         self.unknown += other.unknown;
     }
 
-    /// The share of rows with an unknown value.
+    /// The fraction of rows with an unknown value.
     pub fn share(&self) -> f64 {
         self.unknown as f64 / self.total.max(1) as f64
     }
@@ -87,7 +87,7 @@ impl UnknownValues {
         ))
     }
 
-    /// At most the probability of as many rows by the share in training (Chernoff): exact if all rows are unknown.
+    /// Upper bound (Chernoff) of the probability of as many rows at the training rate; exact if all are unknown.
     fn chance(&self) -> f64 {
         let (share, usual) = (self.share(), self.usual);
         if share <= usual {

@@ -5,7 +5,7 @@
 use std::cell::RefCell;
 use std::fmt::{Arguments, Display, Formatter, Write};
 
-/// Units between the borders of a plot.
+/// Units between the edges of a plot.
 pub const WIDTH: i32 = 4400;
 
 /// Longest text in a `<title>` (characters).
@@ -37,14 +37,14 @@ pub enum Anchor {
     End,
 }
 
-/// What a mark shows.
+/// Attributes of a mark.
 #[derive(Debug, Clone, Copy)]
 pub struct Mark<'a> {
     /// The class of its color.
     pub class: &'a str,
     /// Shown when a pointer is over it.
     pub title: &'a str,
-    /// Its numbers, as attributes `data-` and the name.
+    /// Exact numbers: attributes `data-*` with their names.
     pub data: &'a [(&'a str, f64)],
 }
 
@@ -227,7 +227,7 @@ fn width(c: char) -> usize {
     }
 }
 
-/// Names of at most `most` characters. What all names have at their start is left out of the longer ones, then the middle of
+/// Names of at most `most` characters. The common prefix is removed from the longer ones, then the middle of
 /// those that are still too long: names that differ only there become equal.
 pub fn short_names(names: &[&str], most: usize) -> Vec<String> {
     let [first, others @ ..] = names else { return Vec::new() };

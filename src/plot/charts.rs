@@ -24,7 +24,7 @@ const VALUES: i32 = 760;
 #[derive(Debug, Clone)]
 pub struct Bar {
     pub name: String,
-    /// Its length.
+    /// The length of the bar.
     pub value: f64,
     /// An interval of the value, if it has one.
     pub interval: Option<(f64, f64)>,
@@ -34,9 +34,9 @@ pub struct Bar {
 #[derive(Debug, Clone)]
 pub struct Bars {
     pub title: String,
-    /// What the title leaves open.
+    /// Details below the title.
     pub subtitle: String,
-    /// What the values are.
+    /// Label of the value axis.
     pub axis: String,
     /// The bars, in their order. Those after the first 20 are only counted.
     pub rows: Vec<Bar>,
@@ -156,13 +156,13 @@ impl Series {
 #[derive(Debug, Clone)]
 pub struct Curve {
     pub title: String,
-    /// What the title leaves open.
+    /// Details below the title.
     pub subtitle: String,
     /// Names of the axes.
     pub axes: [String; 2],
     /// The scale of the x axis.
     pub scale: Scale,
-    /// The series. The axis of y is that of the first one: others and intervals are cut off far from it.
+    /// The series. The first one sets the y axis: others and intervals are cut off far from it.
     pub series: Vec<Series>,
     /// A point to point out, and its label.
     pub chosen: Option<((f64, f64), String)>,
@@ -239,7 +239,7 @@ fn draw_chosen(plane: &Plane<'_>, (x, y): (f64, f64), label: &str) {
     let spot = plane.at(x, y);
     let [low, high] = plane.corners;
     plane.canvas.line((spot.0, low.1), (spot.0, high.1), "guide");
-    // Beside the line, unless there is no space for it.
+    // Next to the line, unless there is no space for it.
     let width = text_width(label) * 11 / 10 + 60;
     let (x, anchor) = if spot.0 + width < WIDTH {
         (spot.0 + 60, Anchor::Start)
@@ -269,18 +269,18 @@ pub struct Group {
 #[derive(Debug, Clone)]
 pub struct Ridges {
     pub title: String,
-    /// What the title leaves open.
+    /// Details below the title.
     pub subtitle: String,
-    /// What the values are.
+    /// Label of the value axis.
     pub axis: String,
     /// The groups from the top.
     pub groups: Vec<Group>,
-    /// What is counted, as in `document` and `documents`.
+    /// The counted noun, as in `document` and `documents`.
     pub noun: [&'static str; 2],
 }
 
 impl Ridges {
-    /// The SVG. Heights are shares of each group; a line marks its median.
+    /// The SVG. Heights are fractions of each group; a line marks its median.
     pub fn draw(&self) -> String {
         let rows = self.groups.len();
         let (canvas, top) = headed(&self.title, &self.subtitle, 520 + RIDGE_HEIGHT * rows as i32);
@@ -350,13 +350,13 @@ type Point = (f64, f64, String);
 #[derive(Debug, Clone)]
 pub struct Scatter {
     pub title: String,
-    /// What the title leaves open.
+    /// Details below the title.
     pub subtitle: String,
     /// Names of the axes.
     pub axes: [String; 2],
     /// The points, at least one, each with its name.
     pub points: Vec<Point>,
-    /// What a point is, as in `query` and `queries`.
+    /// The noun for a point, as in `query` and `queries`.
     pub noun: [&'static str; 2],
 }
 
@@ -377,7 +377,7 @@ impl Scatter {
             let spot = plane.at(point.0, point.1);
             groups.entry((spot.0 / cell, spot.1 / cell)).or_default().push(point);
         }
-        // 2. Large circles first, so that they hide none.
+        // 2. Large circles first, so that they hide no small ones.
         let groups: Vec<Vec<&Point>> = groups.into_values().collect();
         let mut order: Vec<usize> = (0..groups.len()).collect();
         sort_indices(&mut order, &|a, b| groups[b].len().cmp(&groups[a].len()));

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use super::canvas::{Anchor, Canvas, Spot, WIDTH, decimal, number, shortened, text_width};
 
-/// Characters of a line of the title, and of a line below it.
+/// Characters per title line, and per line below it.
 const TITLE: usize = 46;
 const LINE: usize = 68;
 
@@ -21,7 +21,7 @@ pub struct Borders {
 }
 
 impl Borders {
-    /// The borders of a plot whose title ends at `top`.
+    /// The edges of a plot whose title ends at `top`.
     pub fn below(top: i32) -> Self {
         Self { top, above: 0, left: None, right: 180 }
     }
@@ -41,7 +41,7 @@ pub struct Axis {
     /// Its name, with the unit if there is one.
     name: String,
     scale: Scale,
-    /// What positions are multiplied by.
+    /// Factor of positions.
     unit: f64,
     /// Least and largest position.
     from: f64,
@@ -64,7 +64,7 @@ impl Axis {
         let fold = |start: f64, pick: fn(f64, f64) -> f64| places.iter().map(|p| p / unit).fold(start, pick);
         let (from, to) = (fold(f64::INFINITY, f64::min), fold(f64::NEG_INFINITY, f64::max));
         let (from, to) = if from <= to { (from, to) } else { (0.0, 1.0) };
-        // A single value stands in the middle.
+        // A single value is in the middle.
         let wide = (to - from).max(from.abs().max(to.abs()) * 1e-6);
         let pad = if to - from < wide || wide == 0.0 { 0.5 } else { 0.05 * wide };
         let whole = scale == Scale::Linear && places.iter().all(|place| place.fract() == 0.0);
@@ -222,7 +222,7 @@ impl<'a> Plane<'a> {
         plane
     }
 
-    /// The values of a linear y axis.
+    /// Values of a linear y axis.
     pub fn heights(&self) -> RangeInclusive<f64> {
         let Axis { from, to, unit, .. } = &self.axes[1];
         from * unit..=to * unit

@@ -1,7 +1,7 @@
 //! Plots in SVG (feature `plots`).
 //!
 //! Each file draws one kind of plot from plain numbers. Every mark has a `<title>` to read and attributes `data-` with the
-//! exact numbers. Texts are escaped, so that names of features and queries may hold anything.
+//! exact numbers. Texts are escaped, so feature and query names may contain anything.
 
 mod canvas;
 mod charts;

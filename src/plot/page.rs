@@ -89,7 +89,7 @@ impl Page {
         self.put(format_args!("<figure>{plot}</figure>\n"));
     }
 
-    /// Plots beside each other.
+    /// Plots side by side.
     pub fn figures(&mut self, plots: &[String]) {
         let cell = |plot: &String| {
             let mut cell = Self::default();
@@ -99,7 +99,7 @@ impl Page {
         self.beside(&plots.iter().map(cell).collect::<Vec<_>>());
     }
 
-    /// Parts of the page beside each other, or below each other if it is narrow.
+    /// Parts of the page side by side, or below each other if the page is narrow.
     pub fn beside(&mut self, parts: &[Self]) {
         self.body += "<div class=\"grid\">\n";
         for part in parts {
@@ -108,7 +108,7 @@ impl Page {
         self.body += "</div>\n";
     }
 
-    /// A table; without a head, if the names of the columns are empty.
+    /// A table; without a head if the column names are empty.
     pub fn table(&mut self, columns: &[(&str, Align)], rows: &[Vec<String>]) {
         let class = |align: Align| if align == Align::Number { " class=\"r\"" } else { "" };
         self.body += "<div class=\"card\"><table>";

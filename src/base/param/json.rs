@@ -82,7 +82,7 @@ impl<'de> Deserialize<'de> for Number {
 /// and a text that is far too long is refused. With checkpoints.
 ///
 /// # Errors
-/// A text that is no array of numbers and nulls, with what is wrong.
+/// Text that is not an array of numbers and nulls, with the problem.
 pub(crate) fn numbers(text: &[u8], width: Option<usize>) -> Result<(Vec<f64>, usize), String> {
     let most = width.unwrap_or(usize::MAX);
     let longest = LONGEST_VECTOR.max(most.saturating_mul(LONGEST_NUMBER));
@@ -100,7 +100,7 @@ pub(crate) fn numbers(text: &[u8], width: Option<usize>) -> Result<(Vec<f64>, us
     Ok((kept, length))
 }
 
-/// An upper bound of the length of a JSON array.
+/// An upper bound of the number of elements of a JSON array.
 pub(crate) fn most_elements(text: &[u8]) -> usize {
     text.split(|byte| *byte == b',').count()
 }
@@ -108,7 +108,7 @@ pub(crate) fn most_elements(text: &[u8]) -> usize {
 /// Calls `each` with the elements of a JSON array. With checkpoints.
 ///
 /// # Errors
-/// A text that is no array of such elements, with what is wrong; errors of `each`.
+/// Text that is not an array of such elements, with the problem; errors of `each`.
 pub(crate) fn each_element<T: DeserializeOwned>(
     text: &[u8],
     each: impl FnMut(T) -> Result<(), String>,
@@ -245,7 +245,7 @@ pub(crate) fn long_integer(text: &str) -> Option<String> {
     words.find(|word| !word.is_empty() && is_whole(word) && word.parse::<i64>().is_err()).map(str::to_owned)
 }
 
-/// What is wrong with a JSON text, in the words of JSON and SQL instead of the parser's.
+/// The problem with a JSON text, in the words of JSON and SQL instead of the parser's.
 pub(crate) fn json_problem(problem: &serde_json::Error) -> String {
     const WORDS: &[(&str, &str)] = &[
         ("invalid type: map, ", "an object, "),

@@ -20,7 +20,7 @@ pub fn deserialize<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> R
 }
 
 thread_local! {
-    /// Bytes of each element of the next byte string.
+    /// Bytes per element of the next byte string.
     static ELEMENT_BYTES: Cell<usize> = const { Cell::new(1) };
 }
 
@@ -43,7 +43,7 @@ pub fn whole<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<f64>, D::Error> {
     Ok(numbers.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect())
 }
 
-/// Bytes of each element of a byte string that is read now.
+/// Bytes per element of the byte string being read.
 pub fn element_bytes() -> usize {
     ELEMENT_BYTES.get()
 }

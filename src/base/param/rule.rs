@@ -171,7 +171,7 @@ fn is_too_small(value: &Value) -> bool {
 }
 
 impl Rule {
-    /// What is allowed, for an error about this value.
+    /// The allowed values, for an error about this value.
     pub fn allowed_for(&self, value: &Value) -> String {
         if is_too_small(value) {
             return format!("{self}; the smallest number above 0 is {:e}", f64::MIN_POSITIVE);

@@ -317,7 +317,7 @@ pub(in crate::train) struct HeldOut<'a> {
     pub others: &'a [Measured<'a>],
     /// Number of trainings of a fold, whose scores are averaged.
     pub seeds: usize,
-    /// The documents of a validation source in bins, and their scores before the first tree (empty: 0); `None` without a source.
+    /// The binned documents of a validation source, and their scores before the first tree (empty: 0).
     pub source: Option<(&'a Binned, &'a [f64])>,
 }
 
