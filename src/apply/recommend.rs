@@ -16,7 +16,7 @@ pub fn candidate_items(
 ) -> Result<Vec<u32>> {
     let (items, unknown) = factored.candidates(ids, what)?;
     if unknown > 0 {
-        warnings.push(format!("{unknown} candidates are not in the model; they are left out"));
+        warnings.push(format!("{unknown} candidates are not in the model; they are ignored"));
     }
     Ok(items)
 }
@@ -37,7 +37,7 @@ pub fn user_of_ratings(
     let (user, unknown) = factored.user_of_ratings(ratings, what)?;
     in_range?;
     if unknown > 0 {
-        warnings.push(format!("{unknown} ratings are of items that are not in the model; they are left out"));
+        warnings.push(format!("{unknown} ratings are of items that are not in the model; they are ignored"));
     }
     if user.is_new {
         let problem = match factored.implicit {

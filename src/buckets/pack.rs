@@ -162,7 +162,7 @@ pub fn read(bytes: &[u8], bucket: u32, buckets: u32) -> Result<Dataset> {
     other.map_or(Ok(()), |id| {
         let right = bucket_of(id, buckets);
         Err(named(Error::Data(format!(
-            "query {id} belongs to bucket {right} of {buckets}, as ltr_bucket(query_id, {buckets}) tells"
+            "query {id} belongs to bucket {right} of {buckets}, as ltr_bucket(query_id, {buckets}) returns"
         ))))
     })?;
     Ok(data)

@@ -151,7 +151,7 @@ impl State {
         let place = self.packs.binary_search_by(|(known, _)| known.cmp(&bucket));
         if place.is_ok_and(|place| self.packs[place].1 != checksum) {
             return Err(Error::Data(format!(
-                "bucket {bucket} has another pack than in the first round; a training needs the same rows in every round"
+                "bucket {bucket} has a different pack than in the first round; a training needs the same rows in every round"
             )));
         }
         let mut sums = self.training.answer(&self.replay, bucket, data, control)?;

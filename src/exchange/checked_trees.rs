@@ -130,7 +130,7 @@ impl Trees<'_> {
         if single.is_finite() {
             return Ok(single);
         }
-        Err(Error::Unsupported(format!("a leaf with the value {value:e}, which is no 32-bit float")))
+        Err(Error::Unsupported(format!("a leaf with the value {value:e}, which is not a 32-bit float")))
     }
 
     /// A numeric split for programs with values `x < below`.

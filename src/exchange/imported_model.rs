@@ -84,7 +84,7 @@ pub(super) fn category_text(value: &Value) -> Result<String> {
     };
     let wrong = || {
         let value = shorten(&value.to_string());
-        Error::Corrupt(format!("the category {value} is no text, number or truth value"))
+        Error::Corrupt(format!("the category {value} is not a text, number or truth value"))
     };
     text.map(std::borrow::Cow::into_owned).ok_or_else(wrong)
 }

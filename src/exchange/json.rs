@@ -386,7 +386,7 @@ impl Document {
         };
         if let Some(trees) = self.general_trees {
             if !self.terms.is_empty() {
-                return Err(refused("'terms' beside 'general_trees'", "one of them"));
+                return Err(refused("both 'terms' and 'general_trees'", "one of them"));
             }
             let ranker = Ranker::GeneralTrees(Box::new(trees));
             return Ok(Model::new(card, Scaling::None, ranker).with_fingerprint(self.fingerprint));

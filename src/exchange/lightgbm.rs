@@ -215,7 +215,7 @@ pub(super) fn add_categories(
         )));
     }
     for (column, list) in columns.iter().zip(lists) {
-        let problem = || Error::Corrupt(format!("'categorical_feature' has {column}, which is no feature"));
+        let problem = || Error::Corrupt(format!("'categorical_feature' {column} is not a feature"));
         let feature = features.get_mut(*column).ok_or_else(problem)?;
         feature.is_category = true;
         feature.categories = list.iter().map(category_text).collect::<Result<_>>()?;
@@ -449,7 +449,7 @@ fn read_node<'a>(
         ("<=", Some(Threshold::Number(1e300..))) => (at_most(f64::INFINITY), f64::INFINITY),
         ("<=", Some(Threshold::Number(threshold))) => (at_most(*threshold), *threshold),
         ("==", Some(Threshold::Codes(codes))) => {
-            let wrong = |_| format!("the categories '{}' are no numbers", shorten(codes));
+            let wrong = |_| format!("the categories '{}' are not numbers", shorten(codes));
             let codes = codes.split("||").map(str::parse).collect::<Result<Vec<u32>, _>>().map_err(wrong)?;
             if let Some(feature) = features.get_mut(feature) {
                 feature.is_category = true;

@@ -43,7 +43,7 @@ fn linear<'a>(pairs: impl Iterator<Item = &'a str>, names: &mut Names) -> Result
     let (mut model, mut ticks) = (LinearModel { bias: 0.0, terms: Vec::new() }, Ticks::default());
     for pair in pairs {
         ticks.add(TAG_COST);
-        let wrong = || Error::Corrupt(format!("'{}' is no pair of feature and weight", shorten(pair)));
+        let wrong = || Error::Corrupt(format!("'{}' is not a pair of feature and weight", shorten(pair)));
         let (feature, weight) = pair.split_once(':').ok_or_else(wrong)?;
         let number: u32 = feature.parse().map_err(|_| wrong())?;
         let weight: f64 = weight.parse().map_err(|_| wrong())?;
@@ -158,7 +158,7 @@ impl Trees {
         let Some(split) = self.open.last_mut() else { return Ok(()) };
         let is_repeated = match name {
             "feature" => {
-                let feature = text.parse().map_err(|_| format!("'{}' is no feature", shorten(text)))?;
+                let feature = text.parse().map_err(|_| format!("'{}' is not a feature", shorten(text)))?;
                 split.feature.replace(feature).is_some()
             }
             "threshold" => split.threshold.replace(single(text)?).is_some(),
@@ -208,7 +208,7 @@ impl Trees {
 }
 
 fn single(text: &str) -> Result<f32, String> {
-    text.trim().parse().map_err(|_| format!("'{}' is no number", shorten(text)))
+    text.trim().parse().map_err(|_| format!("'{}' is not a number", shorten(text)))
 }
 
 /// The values of these attributes of a tag. Others are refused; so a tag with many of them takes no time.

@@ -92,7 +92,7 @@ pub(super) fn read(text: &str, control: &Control) -> Result<ImportedModel> {
                 let feature = names.number(name)?;
                 let known = scalings.get(feature);
                 let problem =
-                    || Error::Corrupt(format!("a weight of '{}', which is no feature", shorten(name)));
+                    || Error::Corrupt(format!("a weight of '{}', which is not a feature", shorten(name)));
                 let (center, factor) = *known.ok_or_else(problem)?;
                 Ok(LinearTerm { feature, weight: number(weight, "a weight")?, center, factor })
             });

@@ -320,7 +320,7 @@ pub fn find(name: &str) -> Result<&'static AlgorithmDef> {
             return Error::Unsupported(format!("'{name}' needs a build with the feature \"trees\""));
         }
         if name == IMPORTED {
-            let problem = "'imported' is no algorithm: it marks models of ltr_import, which cannot be trained or updated; train them \
+            let problem = "'imported' is not an algorithm: it marks models of ltr_import, which cannot be trained or updated; train them \
                            in their library and import them again";
             return Error::Unsupported(problem.to_owned());
         }

@@ -65,7 +65,7 @@ impl BaselineSpec {
         let named = numbers.iter().position(|name| names_column(&self.text, name));
         let feature = named.ok_or_else(|| {
             Error::Data(format!(
-                "option 'baseline': \"{}\" is none of the features that are numbers: {}",
+                "option 'baseline': \"{}\" is not one of the numeric features: {}",
                 self.text,
                 crate::base::shorten(&numbers.join(", "))
             ))
@@ -91,7 +91,7 @@ impl BaselineSpec {
         spreads.sort_by(f64::total_cmp);
         let all = deviation(&values);
         let Some(spread) = spreads.get(spreads.len() / 2).or((all > 0.0).then_some(&all)) else {
-            return problem("the column has the same value in every row, so it is no order");
+            return problem("the column has the same value in every row, so it does not order documents");
         };
         let factor = sign / spread;
         let b: Vec<f64> = values.iter().map(|value| factor * value).collect();

@@ -84,7 +84,7 @@ impl Monotone {
         for (name, sign) in &self.0 {
             let Some(feature) = numbers.iter().position(|known| known.eq_ignore_ascii_case(name)) else {
                 return Err(Error::Data(format!(
-                    "option '{KEY}': \"{name}\" is none of the features that are numbers: {}",
+                    "option '{KEY}': \"{name}\" is not one of the numeric features: {}",
                     shorten(&numbers.join(", "))
                 )));
             };

@@ -83,7 +83,7 @@ impl BorderSample {
         match (&mut results.values, features) {
             (Matrix::F32(to), Matrix::F32(from)) => copy_drawn(&self.drawn, row_numbers, to, from),
             (Matrix::F64(to), Matrix::F64(from)) => copy_drawn(&self.drawn, row_numbers, to, from),
-            _ => return Err(Error::Data("features of another precision than in the first pass".to_owned())),
+            _ => return Err(Error::Data("features whose precision differs from the first pass".to_owned())),
         }
         Ok(())
     }

@@ -234,11 +234,7 @@ fn what_has_no_baseline_refuses_it() {
     let connection = queries(1.0);
     let b = "bm25";
     for (algorithm, options, problem) in [
-        (
-            "rank_svm",
-            json!({"baseline": "rrf"}),
-            "\"rrf\" is none of the features that are numbers: bm25, x, y",
-        ),
+        ("rank_svm", json!({"baseline": "rrf"}), "\"rrf\" is not one of the numeric features: bm25, x, y"),
         ("rank_svm", json!({"baseline": b, "prior": "regression"}), "leave out the option 'prior'"),
         ("rank_svm", json!({"baseline": b, "kernel": "gaussian"}), "it needs \"kernel\": \"linear\""),
         ("rank_svm", json!({"baseline": b, "form": "ranking"}), "it needs \"form\": \"scoring\""),

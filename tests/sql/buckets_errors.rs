@@ -273,7 +273,7 @@ fn errors_of_blobs_say_what_is_wrong() {
     let answer = training.answer(1, &[2]).unwrap();
     let state = &training.states[1];
     // 1. Rows of another bucket.
-    let right = format!("belongs to bucket {bucket} of 8, as ltr_bucket(query_id, 8) tells");
+    let right = format!("belongs to bucket {bucket} of 8, as ltr_bucket(query_id, 8) returns");
     assert_problem(training.partial(1, 5, pack), &right);
     // 2. Damage: a byte, the end, everything, another version, another kind.
     let with = |blob: &[u8], at: usize, byte: u8| {
@@ -375,7 +375,7 @@ fn a_pack_that_changes_between_rounds_is_refused() {
     };
     assert!(partial(4).is_ok());
     let found = partial(5).unwrap_err();
-    assert!(found.contains("bucket 5 has another pack than in the first round"), "{found}");
+    assert!(found.contains("bucket 5 has a different pack than in the first round"), "{found}");
 }
 
 /// Least squares with folds asks for five sums, not for five of each fold.

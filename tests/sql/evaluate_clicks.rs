@@ -216,7 +216,7 @@ fn logs_and_options_that_cannot_be_used_are_refused() {
     for (arguments, message) in [
         (
             "'one', 'shown', '{\"metric\": \"ndcg@10\"}'",
-            "metric 'ndcg@10': it is no sum over documents by their ranks",
+            "metric 'ndcg@10': it is not a sum over documents by rank",
         ),
         ("'one', 'shown', '{\"metric\": \"precision\"}'", "allowed are dcg, dcg@k and precision@k"),
         ("'one', 'shown', '{\"clip\": 0}'", "option 'clip'"),
@@ -242,7 +242,7 @@ fn logs_and_options_that_cannot_be_used_are_refused() {
         ),
         (
             "'one', 'shown', '{\"propensities\": \"SELECT 1 AS position, 1 AS propensity UNION ALL SELECT 1, 2\"}'",
-            "position 1 stands twice",
+            "position 1 appears twice",
         ),
         ("'one', 'log'", "price"),
         ("NULL, 'log'", "a NULL model ranks by the column \"score\", which does not exist"),

@@ -215,7 +215,7 @@ fn wrong_calls_tell_the_right_one() {
         ),
         (
             "SELECT ltr_fts(docs) FROM docs",
-            "ltr_fts: the row is no match: the statement has no MATCH, or an OR beside it",
+            "ltr_fts: the row is not a match: the statement has no MATCH, or an OR next to it",
         ),
         (
             "SELECT ltr_fts(docs, 1) FROM docs WHERE docs MATCH 'red'",

@@ -321,7 +321,7 @@ fn lambda_is_chosen_on_held_out_pairs_or_on_a_source() {
     );
     let warnings = report["warnings"].to_string();
     assert!(
-        warnings.contains("2 pairs of the validation source are left out") || warnings.contains("3 pairs"),
+        warnings.contains("2 pairs of the validation source are ignored") || warnings.contains("3 pairs"),
         "{report}"
     );
 }

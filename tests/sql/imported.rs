@@ -216,8 +216,8 @@ fn imported_models_are_measured_and_not_trained() {
     assert!(picture.starts_with("<svg"), "{picture}");
     let cases = [
         ("SELECT * FROM ltr_monitor('ours', 'shop')", "the model has no fingerprint"),
-        ("SELECT ltr_update('ours', 'shop')", "'imported' is no algorithm: it marks models of ltr_import"),
-        ("SELECT ltr_train('imported', 'shop')", "'imported' is no algorithm"),
+        ("SELECT ltr_update('ours', 'shop')", "'imported' is not an algorithm: it marks models"),
+        ("SELECT ltr_train('imported', 'shop')", "'imported' is not an algorithm"),
         ("SELECT * FROM ltr_weights('ours')", "not linear"),
         ("SELECT ltr_score('ours', '[1, 2]')", "allowed is a JSON array of the columns of the model"),
         ("SELECT * FROM ltr_rank('ours', 'SELECT query_id, doc_id, price, stars FROM shop')", "brand"),

@@ -257,7 +257,7 @@ pub(crate) fn json_problem(problem: &serde_json::Error) -> String {
         ("invalid type: ", ""),
         ("expected a sequence", "expected an array"),
         ("expected f64", "expected a number"),
-        ("expected ident", "this is no JSON"),
+        ("expected ident", "this is not JSON"),
         ("expected value", "expected a JSON value"),
         ("EOF while parsing a value", "the text ends where a value is expected"),
         ("EOF while parsing", "the text ends within"),

@@ -244,7 +244,7 @@ fn decode(texts: &Texts) -> Result<Vec<String>> {
     // A byte is written as a number from -128 to 127.
     let byte = |value: &Value| value.as_i64().and_then(|byte| i8::try_from(byte).ok()).map(|byte| byte as u8);
     let bytes: Option<Vec<u8>> = texts.values.iter().map(byte).collect();
-    let bytes = bytes.ok_or_else(|| Error::Corrupt("'values' of categories are no bytes".to_owned()))?;
+    let bytes = bytes.ok_or_else(|| Error::Corrupt("'values' of categories are not bytes".to_owned()))?;
     let text = |pair: &[usize]| {
         let problem = || Error::Corrupt("'offsets' of categories are not ascending".to_owned());
         let bytes = bytes.get(pair[0]..pair[1]).ok_or_else(problem)?;

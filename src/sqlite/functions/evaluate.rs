@@ -274,7 +274,7 @@ fn column_scores(data: &Dataset) -> Vec<f64> {
 pub(super) fn left_out(source: &Source, count: usize, others: usize) -> Option<String> {
     let warning = || {
         let all = count + others;
-        format!("source {}: {count} of {all} queries have no judged document and are left out", source.shown)
+        format!("source {}: {count} of {all} queries have no judged document and are omitted", source.shown)
     };
     (count > 0).then(warning)
 }
@@ -336,7 +336,7 @@ pub(super) fn query_metrics(options: &Params) -> Result<Vec<Metric>> {
     match metrics.iter().find(|metric| metric.def().weight.is_some()) {
         None => Ok(metrics),
         Some(pooled) => Err(Error::Unsupported(format!(
-            "metric '{}': it is no mean over queries; use 'mre'",
+            "metric '{}': it is not a mean over queries; use 'mre'",
             pooled.name()
         ))),
     }

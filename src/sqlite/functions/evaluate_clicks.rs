@@ -135,7 +135,7 @@ fn gain(metric: &Metric) -> Result<Gain> {
         ("dcg", _) => Ok(Box::new(move |rank| if rank < depth { logarithmic(rank) } else { 0.0 })),
         ("precision", Some(k)) => Ok(Box::new(move |rank| if rank < k { 1.0 / k as f64 } else { 0.0 })),
         _ => Err(Error::Unsupported(format!(
-            "metric '{}': it is no sum over documents by their ranks, so clicks do not estimate it without bias; allowed are dcg, \
+            "metric '{}': it is not a sum over documents by rank, so clicks do not estimate it without bias; allowed are dcg, \
              dcg@k and precision@k without parameters, as in 'dcg@10'",
             metric.name()
         ))),

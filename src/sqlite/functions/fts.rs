@@ -262,7 +262,7 @@ impl Kept {
         let (n_columns, n_terms) = (row.columns()?, row.terms()?);
         if n_terms == 0 {
             return Err(Error::Unsupported(
-                "the row is no match: the statement has no MATCH, or an OR beside it".to_owned(),
+                "the row is not a match: the statement has no MATCH, or an OR next to it".to_owned(),
             ));
         }
         let bytes = bytes_of::<[u8; TERM_BYTES]>(n_terms.saturating_mul(n_columns));

@@ -92,7 +92,7 @@ pub fn draw_validation(model: &Model, name: &str) -> Result<String> {
     points.reverse();
     if points.is_empty() {
         return Err(Error::Unsupported(format!(
-            "{name} has no validation curve: its training compared no values of lambda or of another number; train it with \
+            "{name} has no validation curve: its training compared no values of lambda or another number; train it with \
              \"lambda\": \"auto\", or give a number as an array of values",
         )));
     }

@@ -10,7 +10,7 @@
 //! guard statement notices this: SQLite prepares it again after each change of the schemas `main` and `temp`, of functions,
 //! collations, pragmas, the authorizer, and after DETACH. With other attached databases nothing is kept.
 
-#![allow(unsafe_code, reason = "rusqlite's statements borrow the connection that is kept beside them")]
+#![allow(unsafe_code, reason = "rusqlite's statements borrow the connection that is kept with them")]
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};

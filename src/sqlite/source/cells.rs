@@ -26,7 +26,7 @@ impl LastObject {
         let text = match object {
             ValueRef::Text(text) => text,
             ValueRef::Null => return ValueRef::Null,
-            _ => return ValueRef::Text(b"a value that is no JSON object"),
+            _ => return ValueRef::Text(b"a value that is not a JSON object"),
         };
         let (mut last, mut numbers) = (self.text.borrow_mut(), self.numbers.borrow_mut());
         if *last != text || last.is_empty() {

@@ -157,7 +157,7 @@ impl JudgedDocuments {
         };
         let Some(number) = self.query(query) else {
             return Err(format!(
-                "a candidate of the query {query}, which is none of the judgments (such as {}); select q.query AS query_id from ltr_query AS q",
+                "a candidate of the query {query}, which is not in the judgments (such as {}); select q.query AS query_id from ltr_query AS q",
                 asked()
             ));
         };

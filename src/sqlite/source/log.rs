@@ -227,7 +227,7 @@ pub fn given_propensities(
             (_, None) => refuse(1, ALLOWED),
             (Some(position), Some(propensity)) => {
                 if shown.last().is_some_and(|(last, _)| f64::from(*last) >= position) {
-                    return Err(source.error(format!("{OPTION}: position {position} stands twice")));
+                    return Err(source.error(format!("{OPTION}: position {position} appears twice")));
                 }
                 shown.push((position as u32, propensity));
                 Ok(())

@@ -236,7 +236,7 @@ impl Store<'_> {
         // 6. What is stored now.
         if !self.holds(new, version)? || !self.activated(new, version)? {
             return Err(Error::Host(
-                "a trigger or an authorizer of the host left out a change or altered it".to_owned(),
+                "a trigger or an authorizer of the host suppressed a change or altered it".to_owned(),
             ));
         }
         Ok(StoredVersion { version, warnings })
@@ -321,7 +321,7 @@ impl Store<'_> {
             self.keep_one_active()?;
             self.execute(ACTIVATE, (name, version))?;
             if self.active_versions(name)? != [version] {
-                let problem = "a trigger or an authorizer of the host left out a change or altered it";
+                let problem = "a trigger or an authorizer of the host suppressed a change or altered it";
                 return Err(Error::Host(problem.to_owned()));
             }
             transaction.commit()

@@ -99,7 +99,7 @@ impl Found {
     pub(super) fn left_out(&self) -> Option<String> {
         (self.left_out > 0).then(|| {
             format!(
-                "{} pairs of the validation source are left out: their user or item is not in the training, or they are training pairs",
+                "{} pairs of the validation source are ignored: their user or item is not in the training, or they are training pairs",
                 self.left_out
             )
         })

@@ -97,7 +97,7 @@ impl TrainingSpec for CofiRankSpec {
         let mut trained = Trained { selection, warnings, ..trained };
         if let Some(unknown) = judged.map(|judged| judged.unknown).filter(|unknown| *unknown > 0) {
             trained.warnings.push(format!(
-                "{unknown} users of the validation source are left out because they have no training ratings"
+                "{unknown} users of the validation source are ignored because they have no training ratings"
             ));
         }
         Ok(trained)

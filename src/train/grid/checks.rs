@@ -135,7 +135,7 @@ pub(super) fn broken_orders(spec: &GridSpec, data: &Dataset, neighborhood: &Neig
             && data.query_features.column(column).iter().any(opens)
         {
             warnings.push(format!(
-                "texts of the query feature \"{name}\" begin like JSON but are no arrays of texts or numbers, so they are \
+                "texts of the query feature \"{name}\" begin like JSON but are not arrays of texts or numbers, so they are \
                  compared as categories; write orders of items as [\"price\", \"brand\"], or set \"query_distance\": \
                  {{\"{name}\": \"overlap\"}} if they are categories"
             ));

@@ -280,13 +280,13 @@ pub(super) fn better_starts(fits: &[Fit]) -> Option<String> {
     let clear_fits: Vec<&Fit> = fits.iter().filter(clear).collect();
     match (fits, clear_fits.first()?.report.default_start?) {
         ([fit], first) => Some(format!(
-            "the objective has several local minima: the default start reached {}, another start {}, which the model has",
+            "the objective has several local minima: the default start reached {}, another start {}, which the model uses",
             significant(first),
             significant(fit.report.objective)
         )),
         _ => Some(format!(
-            "the objectives have several local minima: for {} of {} functions another start than the default one reached \
-             a lower one, which the model has",
+            "the objectives have several local minima: for {} of {} functions a start other than the default reached \
+             a lower one, which the model uses",
             clear_fits.len(),
             fits.len()
         )),

@@ -49,7 +49,7 @@ pub(in crate::train) const PRESETS: &[AlgorithmDef] = &[
     },
     AlgorithmDef {
         name: "knn_svm",
-        summary: "query-dependent pairwise SVM in which the nearest queries count alike",
+        summary: "query-dependent pairwise SVM in which the nearest queries have equal weight",
         objective: "(1/n) sum_i 2 pi_i / (N_i (N_i - 1)) sum over pairs y_j > y_l of L(f(x_j) - f(x_l)) + lambda |f|^2, with a listwise loss + lambda / 2 |f|^2; L the loss, of f(x_j, x_l) with form ranking; |f| the norm in the space of the kernel; with prior global |f - f0|^2, f0 the function of all queries; pi_i = 1 for the `neighbors` nearest queries, n training queries",
         source: "Geng et al. 2008; Dai & Wang 2019, section 2",
         defaults: defaults!(Knn, "hinge", Ridge, Auto, Auto),

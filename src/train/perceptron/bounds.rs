@@ -219,7 +219,7 @@ fn least(terms: &[Term], parabola: Parabola) -> (f64, f64) {
     if there <= zero { (best, there) } else { (0.0, zero) }
 }
 
-// Margin of a function u: the least difference of scores of two documents of a query that the measure tells apart,
+// Margin of a function u: the least difference of scores of two documents of a query that the measure distinguishes,
 // divided by |u|. If it is above 0, u separates the documents.
 //
 // Let P be the least value of lambda |w|^2 + max(0, 1 - the least difference of w) over linear functions w, and gamma the
@@ -297,7 +297,7 @@ pub(super) fn best_separator(
     let _memory = control.reserve(bytes, "the largest margin of the documents", "train on fewer rows")?;
     let least = LeastDifference::new(perceptron, data);
     if least.of_scores(&vec![0.0; data.n_docs()]).0.is_infinite() {
-        return Ok(Err("no query has two documents that the measure tells apart".to_owned()));
+        return Ok(Err("no query has two documents that the measure distinguishes".to_owned()));
     }
     // 2. Any linear function that separates.
     let (mut best, mut most) = (known, f64::INFINITY);

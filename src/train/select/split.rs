@@ -185,7 +185,7 @@ pub fn fold_numbers(ids: &[Id], judged: &[bool], folds: usize, seed: u64) -> Vec
     numbers
 }
 
-/// Parts of a sequence for forward chaining: for each value its part, from 0 to `parts` - 1. `order` gives the positions
+/// Parts of a sequence for forward chaining: for each position its part, from 0 to `parts` - 1. `order` gives the positions
 /// that are counted; equal ones are in one part. A part begins where its share of the positions begins, or at the nearest
 /// value that leaves a value for every part. With fewer different values than parts, each value is a part. `all`: positions
 /// to assign.

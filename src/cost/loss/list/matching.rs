@@ -27,7 +27,7 @@ pub const MATCHING: LossDef = LossDef {
     constraints: &[ListConstraint::Slots],
     ..LossDef::listwise(
         "matching",
-        "bound of the fraction, or of the cost, of slots that get another document than the one that belongs there",
+        "bound of the fraction, or of the cost, of slots that get the wrong document",
         Shape::Convex,
         |params| Ok(Arc::new(Matching { slot_costs: slot_costs(params)? })),
     )

@@ -226,6 +226,6 @@ fn fit_rows(
 pub fn no_solution(lambda: f64) -> Error {
     Error::Data(format!(
         "weighted least squares with lambda {lambda:e} has no solution in double precision: counts times 'count_weight' are too \
-         large beside lambda; use a larger lambda or a smaller 'count_weight'"
+         large relative to lambda; use a larger lambda or a smaller 'count_weight'"
     ))
 }
