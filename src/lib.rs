@@ -79,7 +79,7 @@
 //! out, all in the default: `plots` (plots and reports), `trees` (training of boosted trees), `search` (click logs,
 //! interleaving, full-text search) and `buckets` (training on packs of rows).
 
-// What a feature alone calls has no caller without it.
+// Code that only one feature calls has no caller without it.
 #![cfg_attr(
     not(all(feature = "plots", feature = "trees", feature = "search", feature = "buckets")),
     allow(dead_code, unused_imports, unused_mut, unused_variables)

@@ -48,7 +48,7 @@ impl Document {
     }
 }
 
-/// Documents grouped by query: what a model is trained on, ranks and is evaluated on.
+/// Documents grouped by query, to train, rank and evaluate.
 ///
 /// One row per document. Rows of a query need not be adjacent; their order has no influence on a model, except for the
 /// algorithm `perceptron`. All values are checked when the data set is made.

@@ -11,7 +11,7 @@ use crate::math::{compare, sort_indices};
 /// Operations of about a nanosecond for a document and metric.
 pub const METRIC_COST: usize = 500;
 
-/// Metrics of the queries of a data set.
+/// Per-query metrics of a data set.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evaluation {
     /// For each query, in order, the value of each metric; `None` if undefined.

@@ -1,4 +1,4 @@
-//! The bytes of packs, answers and states: a kind, a format version, a size, a checksum and a body.
+//! Binary format of packs, answers and states: a kind, a format version, a size, a checksum and a body.
 //!
 //! | bytes | what |
 //! |---|---|
@@ -127,7 +127,7 @@ impl Kind {
         Ok(body)
     }
 
-    /// The error about a body whose checksum matches, but which this library did not write.
+    /// The error for a body whose checksum matches, but which this library did not write.
     pub fn forged(self, needed: &str) -> Error {
         Error::Data(format!("not {}: its contents need {needed}", self.name()))
     }

@@ -207,7 +207,7 @@ fn parse(bytes: &[u8]) -> Result<Dataset> {
     if !rest.is_empty() {
         return Err(Kind::Pack.forged("no further bytes"));
     }
-    // 3. Their values.
+    // 3. The values.
     let data =
         Dataset { features, offsets, query_ids, relevance, doc_weights, weights, ..Dataset::default() };
     judged(data).ok_or_else(|| Kind::Pack.forged("finite numbers, and weights from 0 to 1e100"))

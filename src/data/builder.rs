@@ -108,7 +108,7 @@ pub struct DatasetBuilder {
     /// The share of the texts of a column that must have one form.
     pub(super) share_of_form: f64,
     pub(super) categories: Vec<CategoryColumn>,
-    /// The bytes of all rows.
+    /// Memory of all rows.
     pub(super) memory: Reservation,
     /// Whether bytes are counted.
     is_limited: bool,
@@ -291,7 +291,7 @@ impl DatasetBuilder {
         }
     }
 
-    /// The number of a query that was read before.
+    /// The number of a previously read query.
     fn query_number(&self, query: &Id) -> Option<usize> {
         // Most rows follow a row of the same query.
         let last = self.row_query.last().copied().filter(|&last| self.query_ids[last] == *query);

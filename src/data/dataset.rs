@@ -291,7 +291,7 @@ impl Dataset {
 /// The positions of names among known ones, which are compared without case.
 ///
 /// # Errors
-/// The names that are not known.
+/// Unknown names.
 pub fn positions(names: &[String], known: &[String]) -> Result<Vec<usize>, String> {
     let position = |name: &String| known.iter().position(|other| other.eq_ignore_ascii_case(name));
     let missing: Vec<&str> =

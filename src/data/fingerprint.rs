@@ -360,7 +360,7 @@ fn share(part: u64, all: u64) -> f64 {
     if all == 0 { 0.0 } else { part as f64 / all as f64 }
 }
 
-/// The number in single precision, 0 without a sign. Larger numbers than that has are cut off.
+/// The number in single precision, clamped to its range; -0 becomes 0.
 fn single(x: f64) -> f32 {
     (x as f32).clamp(f32::MIN, f32::MAX) + 0.0
 }

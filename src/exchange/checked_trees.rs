@@ -124,7 +124,7 @@ impl Trees<'_> {
         Error::Unsupported(format!("tree {tree}, split of '{name}': {problem}"))
     }
 
-    /// A value of a leaf, or the start, as a 32-bit float.
+    /// A leaf value, or the start, as a 32-bit float.
     pub(super) fn single(value: f64) -> Result<f32> {
         let single = value as f32;
         if single.is_finite() {

@@ -69,7 +69,7 @@ impl Source {
     }
 }
 
-/// The text of a category, which a number has in SQL (rule 2.20). A truth value is `true` or `false`.
+/// A category's text, as SQL writes a number (rule 2.20). A truth value is `true` or `false`.
 pub(super) fn category_text(value: &Value) -> Result<String> {
     let text = match value {
         Value::String(text) => CategoryValue::Text(text).text(),

@@ -79,7 +79,7 @@ pub(super) fn has_word(words: &str, key: &str) -> bool {
     words.split_ascii_whitespace().any(|word| word == key)
 }
 
-/// The error of a key that no reader knows. Dots in its path are between the keys around it.
+/// The error for an unknown key. Dots in its path separate the enclosing keys.
 pub(super) fn unknown_key(path: &str) -> Error {
     let (place, key) = path.rsplit_once('.').unwrap_or(("the text", path));
     let (place, key) = (shorten(place), shorten(key));

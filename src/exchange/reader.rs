@@ -128,7 +128,7 @@ impl Reader {
     }
 }
 
-/// The error of a text that looks like no format.
+/// The error for text in an unknown format.
 pub fn unknown(text: &str) -> Error {
     Error::Corrupt(format!(
         "a text that begins with '{}' is of no known format; known: {}",

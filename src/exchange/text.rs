@@ -1,4 +1,4 @@
-//! A model's text as it grows. Its size is limited, its bytes count against `max_memory`, and each append is a
+//! A model's text as it grows. The size is limited, the bytes count against `max_memory`, and each append is a
 //! checkpoint, so no format needs limits of its own.
 
 use std::fmt::{self, Arguments, Write as _};

@@ -52,7 +52,7 @@ impl Lanes {
         self.0 = sums;
     }
 
-    /// The results of a function of each number.
+    /// Applies a function to each number.
     #[inline(always)]
     #[must_use]
     pub fn map(mut self, function: impl Fn(f64) -> f64) -> Self {
@@ -121,7 +121,7 @@ pub fn scaled(x: &[Lanes], factor: f64) -> Vec<Lanes> {
 /// out = A w for the first `n` rows of A, shape `(n, 8 width)`; entries of `out` beyond `n` are unchanged.
 #[inline(always)]
 pub fn rows_times(a: &[Lanes], width: usize, n: usize, w: &[Lanes], out: &mut [Lanes]) {
-    // Eight rows at a time. Their lanes are stored before they are folded, so that they stay in wide registers.
+    // Eight rows at a time. The lanes are stored before they are folded, so that they stay in wide registers.
     let mut sums = [Lanes::ZERO; LANES];
     for (block, target) in out.iter_mut().enumerate().take(blocks_for(n)) {
         let count = LANES.min(n - block * LANES);

@@ -34,7 +34,7 @@ impl Keys {
 /// Bytes that are looked up together.
 pub const BYTES: usize = 64;
 
-/// Bytes of a part of a table.
+/// Bytes per part of a table.
 pub const PART: usize = 16;
 
 /// Added with saturation, it keeps the low bits of an index into a part, and makes others 128 or more, for which a shuffle

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 pub struct CandidateView {
     /// Name without the schema.
     pub name: String,
-    /// The columns of query, document, relevance and `params` in the judgments of the training; the last one may be empty.
+    /// The query, document, relevance and `params` columns of the training judgments; the last may be empty.
     pub judged: [String; 4],
-    /// The text of its CREATE VIEW.
+    /// The CREATE VIEW statement.
     pub sql: String,
     /// The tables and views that it reads, in the order of their names: the name, and XXH3-64 of the CREATE statement.
     pub tables: Vec<(String, u64)>,

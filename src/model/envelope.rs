@@ -1,4 +1,4 @@
-//! The bytes around a model.
+//! The binary envelope of a model.
 //!
 //! | bytes | what |
 //! |---|---|

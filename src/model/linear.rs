@@ -39,7 +39,7 @@ impl Linear {
         }
     }
 
-    /// The bytes of everything but the scaling.
+    /// Memory in bytes without the scaling.
     ///
     /// # Errors
     /// Too many bytes.

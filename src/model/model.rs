@@ -47,7 +47,7 @@ pub(super) struct Header<'a> {
     sections: Vec<Section<'a>>,
 }
 
-/// The error about a model of users and items where features are needed.
+/// The error for a model of users and items where features are needed.
 pub fn no_features() -> Error {
     Error::NotPointwise("the model has no features".to_owned())
 }

@@ -140,7 +140,7 @@ impl Ranker {
         }
     }
 
-    /// The bytes of everything but the scaling.
+    /// Memory in bytes without the scaling.
     ///
     /// # Errors
     /// A header that is too long; training blocks that are not loaded.

@@ -214,7 +214,7 @@ fn fitting(room: usize, letters: &mut dyn Iterator<Item = char>) -> Vec<char> {
     fitting
 }
 
-/// The width of a letter of medium width.
+/// Width of a medium-wide letter.
 const MEDIUM: usize = 4;
 
 /// The width of a letter in common fonts: letters of East Asia are twice as wide as others.

@@ -154,7 +154,7 @@ pub fn match_query(
     let has_tokens = tokens.as_ref().is_some_and(|tokens| !tokens.ranges.is_empty());
     let whole = (has_tokens && typed.strings().next().is_none()).then_some((&*text, true));
     let mut strings = typed.strings().chain(whole).peekable();
-    // 2. Their strings, each once, and whether a string may be the beginning of a word. Only the last word can go on.
+    // 2. Strings, each once, and whether a string may be a prefix. Only the last word may be one.
     let (mut known, mut parts, mut ticks) = (HashSet::new(), Vec::new(), Ticks::default());
     'text: while let Some((string, is_phrase)) = strings.next() {
         let goes_on = prefix && strings.peek().is_none() && !is_phrase;

@@ -107,7 +107,7 @@ impl BaselineSpec {
 }
 
 impl Baseline {
-    /// b of each row of a data set whose features are not scaled.
+    /// b for each row of a data set with unscaled features.
     pub fn values(&self, data: &Dataset) -> Vec<f64> {
         (0..data.n_docs()).map(|row| self.factor * data.features.at(row, self.feature)).collect()
     }

@@ -76,7 +76,7 @@ impl Monotone {
     /// both.
     ///
     /// # Errors
-    /// A name of no feature, or of a category.
+    /// A name that is not a feature, or is a category.
     pub fn signs(&self, data: &Dataset, scaling: &Scaling) -> Result<Vec<i8>> {
         let width = data.names.len();
         let mut signs = vec![0; if self.is_empty() { 0 } else { width }];

@@ -389,7 +389,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("rows", "first_feature", Rule::Integer(0, 1), "1", Calls::of(&[Use::Letor]), "number of the first feature in the file: 1, or 0 as scikit-learn, LightGBM and XGBoost write it"),
 ];
 
-/// Parses and checks the options of a call of the kind `used`.
+/// Parses and checks the options for the use `used`.
 ///
 /// # Errors
 /// As [`Params::parse`]; a key that belongs to other functions.

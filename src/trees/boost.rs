@@ -76,7 +76,7 @@ impl TreeOptions {
 #[derive(Debug)]
 pub struct Fitted {
     pub forest: Forest,
-    /// The values of their leaves, tree by tree.
+    /// Leaf values, tree by tree.
     pub values: Vec<f64>,
 }
 
@@ -187,12 +187,12 @@ impl Prepared {
 /// A tree that was just added, in bins.
 pub struct Tree<'a> {
     cuts: Vec<Cut>,
-    /// The values of its leaves.
+    /// Leaf values.
     values: &'a [f64],
 }
 
 impl Tree<'_> {
-    /// The values of its leaves for all documents in bins.
+    /// Leaf values for all binned documents.
     ///
     /// # Errors
     /// As [`BinColumn::bins`](super::bins::BinColumn::bins).
@@ -409,7 +409,7 @@ impl<'a> Boosting<'a> {
         sums
     }
 
-    /// The weighted mean of the losses of the mean of some trainings: for least squares over rows half the squared residual,
+    /// The weighted mean loss of the trainings' mean function: for least squares over rows half the squared residual,
     /// minus its mean in the query; for other losses over queries.
     pub fn objective(trainings: &[Self]) -> f64 {
         let scores = Self::mean_scores(trainings);

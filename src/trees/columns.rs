@@ -100,7 +100,7 @@ impl Column {
 }
 
 simd! {
-    /// The bins of a block of values.
+    /// Bins for a block of values.
     pub fn find_bins<'a; T: Keyed>(column: &'a Column, values: &'a [T; BLOCK], bins: &'a mut [u8; BLOCK]) {
         let mut counts = [0_u32; BLOCK];
         for index in 0..column.borders.len() {

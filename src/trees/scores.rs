@@ -9,7 +9,7 @@ use crate::data::{Matrix, Slice};
 use crate::math::{BYTES, Element, PART, simd};
 
 impl Forest {
-    /// Sums of leaf values of documents. `values`: the leaf values, tree by tree.
+    /// Each document's sum of leaf values. `values`: leaf values, tree by tree.
     ///
     /// # Errors
     /// An interruption.

@@ -1,6 +1,6 @@
 //! The contribution of each feature to the difference between the scores of a document and of a base.
 //!
-//! The contributions and the score of the base add up to the score. They are the Shapley values of the features: the
+//! The contributions and the base score add up to the score. They are the Shapley values of the features: the
 //! value of a set of features is the score of a document that has these features of the document and all others of the
 //! base. Features are replaced after scaling. The other documents of the query and its function stay as they are. Parts
 //! of a score that are linear in scaled features are additive, so that their contributions are exact: weight times

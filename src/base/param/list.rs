@@ -24,7 +24,7 @@ thread_local! {
     static ELEMENT_BYTES: Cell<usize> = const { Cell::new(1) };
 }
 
-/// The bytes of numbers in a header of a model, read all at once. Serde can do that with byte strings alone, so a list of
+/// Bytes of numbers in a model header, read all at once. Serde can do that with byte strings alone, so a list of
 /// numbers is read as one, and the reader of the header asks for [`element_bytes`].
 pub struct Numbers<'a>(pub &'a [[u8; 8]]);
 

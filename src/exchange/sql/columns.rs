@@ -15,7 +15,7 @@ pub(super) struct Columns<'a> {
     pub(super) missing: Missing,
     /// The rows of the same query.
     pub(super) window: String,
-    /// A name that begins no name of a column.
+    /// A name that is not a prefix of any column name.
     pub(super) pieces: String,
     /// The column of a vector and the number of its features.
     vector: Option<(&'a str, usize)>,

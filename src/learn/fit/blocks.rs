@@ -188,7 +188,7 @@ impl TrainingBlocks {
         self.sizes.len()
     }
 
-    /// Whether there are no queries.
+    /// Whether it contains no queries.
     pub fn is_empty(&self) -> bool {
         self.sizes.is_empty()
     }

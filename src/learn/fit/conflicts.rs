@@ -508,7 +508,7 @@ pub enum LambdaBy {
 pub enum HeldOut {
     /// A fraction of the queries.
     Queries,
-    /// A fraction of the documents of each query.
+    /// A fraction of each query's documents.
     Documents,
     /// Nothing: another source is judged.
     Source,

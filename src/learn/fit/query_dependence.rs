@@ -109,7 +109,7 @@ impl QueryDependence {
             "use fewer queries or features",
         )?;
         let mut data = data.subset(&rows);
-        // 2. Their preferences.
+        // 2. The queries' preferences.
         let scaling = Scaling::fit(ScalingKind::Quantile, &data, control)?;
         let unscaled = data.take_features();
         data.features = scaling.matrix(unscaled, &data.offsets, control)?.without_nan();

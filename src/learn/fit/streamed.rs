@@ -118,7 +118,7 @@ impl Neighborhood {
     fn streamed_gram(&self, neighbors: &[Neighbor], map: &SingleMap, control: &Control) -> Result<Gram> {
         let data = self.blocks.rows().ok_or_else(|| Error::Internal("no rows to stream".to_owned()))?;
         let (terms, n) = self.query_terms(neighbors);
-        // 1. The sums of the choice of lambda, if they are a subset of these.
+        // 1. The sums from the choice of lambda, if they are a subset of these.
         let kept = self.blocks.kept_sums().take().filter(|kept| kept.is_part_of(&terms));
         let bytes = SingleSums::bytes(map.dim() + 1);
         let what = format_args!("sums of least squares in a space of {} landmarks", map.dim());
@@ -182,7 +182,7 @@ pub fn streamed_scores(
         documents += data.rows(query).len();
         groups.last_mut().into_iter().for_each(|group| group.push(query));
     }
-    // 2. Their scores, function after function.
+    // 2. Scores, function by function.
     let scores = |number: usize| -> Result<Vec<Vec<f64>>> {
         let rows: Vec<usize> = groups[number].iter().flat_map(|query| data.rows(*query)).collect();
         let parts = panels.iter().map(|panel| map.scores(&data.features, &rows, panel, control));

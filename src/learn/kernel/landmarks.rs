@@ -191,7 +191,7 @@ impl Points {
 /// Rows that are compared with one tile of documents after the other.
 ///
 /// q has the bits of a row and a document alone. [`Inner::SquaredDistance`] is |x|^2 + |z|^2 - 2 x.z, documents minus a
-/// center, which takes two operations for each number instead of three. Its error is about 1e-16 of |x|^2 + |z|^2.
+/// center, which takes two operations for each number instead of three. The error is about 1e-16 of |x|^2 + |z|^2.
 pub(super) struct Compared<'a> {
     points: &'a Points,
     inner: Inner,

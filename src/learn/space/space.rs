@@ -290,7 +290,7 @@ impl Space {
         Self { map, ..*self }
     }
 
-    /// The space of all features but the last ones, which are fixed at these values, and the weights of a function there, up to
+    /// The space of all features but the last ones, which are fixed at these values, and a function's weights there, up to
     /// a constant. For linear functions, and sums of kernels that are products over features.
     pub fn at(&self, weights: &[f64], last: &[f64]) -> (Self, Vec<f64>) {
         let width = self.width - last.len();

@@ -302,7 +302,7 @@ pub struct Counted {
     pub seen: Vec<Seen>,
     /// Largest weight of a click, the unit of weights; 1 without a click.
     pub(super) unit: f64,
-    /// The number of a pair by the order in which the log had it.
+    /// Numbers of pairs, in log order.
     numbers: Vec<u32>,
     /// Number of impressions.
     pub impressions: u64,

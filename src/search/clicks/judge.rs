@@ -54,7 +54,7 @@ pub fn judgments(fitted: &Fitted) -> Vec<Judgment> {
 }
 
 /// The judgments of a log that determines each to this degree t. In the weight the number of rows replaces the number of examined
-/// rows as far as the log does not determine who examined them, and what is not determined counts half:
+/// rows as far as the log does not determine who examined them, and undetermined weight counts half:
 /// w = (1 + t) / 2 * x / (x + 10), x = t e + (1 - t) n. A document without a click that is not determined has the lowest grade.
 pub fn qualified(fitted: &Fitted, determined: &[f64], seen: &[Seen]) -> Vec<Judgment> {
     let of = |(index, judgment): (usize, Judgment)| {
@@ -238,7 +238,7 @@ pub fn harvested(cells: &[Cell]) -> Vec<Propensity> {
     // 1. Estimates without each group.
     let without = |group: u32| fit_swaps(cells, move |pair| pair % GROUPS != group);
     let without: Vec<Vec<(u32, f64)>> = (0..GROUPS).map(without).collect();
-    // 2. Their variance.
+    // 2. Variances.
     let of_position = |(context, value): &(u32, f64)| {
         let at = |found: &Vec<(u32, f64)>| {
             found.iter().find(|(known, _)| known == context).map(|(_, value)| *value)

@@ -22,7 +22,7 @@ pub const MOST_POSITIONS: u32 = 1000;
 /// The context of each row of an impression; `None` if the model treats the row as not examined.
 pub type Contexts = Vec<Option<u32>>;
 
-/// A click model. Its functions take the rows of one impression, in the order of positions.
+/// A click model. The functions take the rows of one impression, in the order of positions.
 pub struct ClickModel {
     /// The name, lowercase.
     pub name: &'static str,
@@ -189,7 +189,7 @@ fn ubm_contexts(rows: &[Shown]) -> Contexts {
 }
 
 fn overall(fitted: &Fitted, rows: &[Shown]) -> Vec<f64> {
-    // The probability of each position of the last click so far.
+    // For each position, the probability that the last click so far was there.
     let mut last = vec![(0, 1.0)];
     let next = |row: &Shown| {
         let mut click = 0.0;

@@ -152,7 +152,7 @@ fn propensities(call: &Call<'_>) -> Result<OutputRows> {
 
 /// Position effects estimated from a log.
 struct Positions {
-    /// The number of the position-based model.
+    /// Index of the position-based model.
     model: usize,
     /// Cells of this model.
     cells: Vec<clicks::Cell>,
@@ -300,7 +300,7 @@ fn warnings_of(counted: &Counted) -> Vec<String> {
 /// Fewer queries with one impression each may be a small log.
 const FEWEST_UNIQUE: u64 = 50;
 
-/// The number of the model with the largest likelihood, the first of equal ones.
+/// Index of the model with the largest likelihood; the first in case of a tie.
 fn best(predictions: &[Prediction]) -> usize {
     let value = |number: &usize| predictions[*number].log_likelihood;
     (0..predictions.len()).rev().max_by(|a, b| value(a).total_cmp(&value(b))).unwrap_or_default()

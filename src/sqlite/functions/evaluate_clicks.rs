@@ -232,7 +232,7 @@ struct Evaluation<'a> {
     part: PartReader<'a>,
     /// Their groups and rows.
     impressions: Vec<(usize, Vec<Shown>)>,
-    /// The number of these rows.
+    /// Number of rows.
     closed_rows: usize,
     /// Their queries, if the model needs all documents of a query.
     queries: HashSet<Id>,

@@ -160,7 +160,7 @@ fn missing(function: &str) -> Error {
     Error::Host(format!("this FTS5 has no {function}"))
 }
 
-/// The error about an index whose file is not what FTS5 writes. FTS5 does not tell the name of the table.
+/// The error for an index that FTS5 did not write this way. FTS5 does not give the table's name.
 fn damaged(problem: &str) -> Error {
     Error::Host(format!(
         "the full-text index of the query is damaged: {problem}; write it again: INSERT INTO t(t) VALUES('rebuild'), with the name \

@@ -347,7 +347,7 @@ pub fn effect(call: &Call<'_>) -> Result<String> {
     })
 }
 
-/// The number of a feature that can have the same value in all documents.
+/// Index of a feature that can have the same value in all documents.
 fn column_of(model: &Model, feature: &str) -> Result<usize> {
     let names = model.card.input_names();
     let place = names.iter().position(|name| name.eq_ignore_ascii_case(feature));

@@ -312,7 +312,7 @@ impl<'a> RankingCall<'a> {
     /// Refuses a source without the features of a model whose view has them. `advice`: what to write instead.
     ///
     /// # Errors
-    /// The names of the missing columns.
+    /// Names of missing columns.
     pub fn check_features(&self, advice: &str) -> Result<()> {
         let Some(view) = &self.features else { return Ok(()) };
         let names = self.source.columns(self.call.connection, &self.limits)?;

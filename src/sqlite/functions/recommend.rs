@@ -143,7 +143,7 @@ fn users(argument: ValueRef<'_>, factored: &Factored, limits: &RunLimits) -> Res
     Ok((ids, memory))
 }
 
-/// A number or text of a JSON array. `of_text`: the id of a text.
+/// An id from a number or text in a JSON array. `of_text`: makes an id of a text.
 fn id_of_json(value: &Value, of_text: impl Fn(&str) -> Id) -> Option<Id> {
     match (value.as_str(), value.as_i64(), value.as_f64()) {
         (Some(text), ..) => Some(of_text(text)),

@@ -146,7 +146,7 @@ fn model_plots(subject: &Subject<'_>, page: &mut Page) -> Result<()> {
     Ok(())
 }
 
-/// The text of an error that a page can tell.
+/// The text of an error that a page can show.
 ///
 /// # Errors
 /// An error that ends the call, unchanged.

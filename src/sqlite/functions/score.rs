@@ -97,7 +97,7 @@ impl DocumentScorer for PairScorer {
 
 /// Features of a document, in the type of their source.
 enum Document<'a> {
-    /// The bytes of each number.
+    /// Bytes of each number.
     F32(&'a [[u8; 4]]),
     F64(Vec<f64>),
 }
@@ -253,7 +253,7 @@ pub fn ranking_by<'a>(
     }
 }
 
-/// The error about the key `score` where no model is NULL.
+/// The error for the key `score` when no model is NULL.
 pub fn unused(name: &str) -> Error {
     let what = format!("option 'columns', key '{SCORE_KEY}'");
     Error::value(what, format!("\"{name}\""), "no such key here: only a NULL model ranks by a column")

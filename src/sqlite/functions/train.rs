@@ -286,7 +286,7 @@ fn swapped(error: Error, name: &str, source: Option<ValueRef<'_>>) -> Error {
     }
 }
 
-/// What a training reads. With a prior, it uses the prior's categories and quantities.
+/// The input of a training. With a prior, it uses the prior's categories and quantities.
 pub(super) fn training_spec<'a>(input: Input<'_>, prior: Option<&'a StoredPrior>) -> ReadSpec<'a> {
     let known = prior.map(|prior| CategoryColumns::Known(&prior.function.categories));
     ReadSpec {

@@ -117,7 +117,7 @@ fn resume(algorithm: &AlgorithmDef, base: Option<&BaseVersion>) -> Result<Resume
     })
 }
 
-/// Reads, fits and encodes: the bytes of the model, and the report. `resume`: the algorithm's function for further training.
+/// Reads, fits and encodes; returns the model bytes and the report. `resume`: the algorithm's function for further training.
 fn train_further(
     handle: &ModelHandle,
     (algorithm, resume): (&'static AlgorithmDef, ResumeFn),

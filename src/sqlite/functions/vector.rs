@@ -40,7 +40,7 @@ fn concatenated(call: &ScalarCall<'_>) -> Result<Output> {
             ValueRef::Blob(blob) => blob.len() / 4,
             _ => 1,
         };
-        // The numbers of the argument, the vector, and SQLite's copy.
+        // Memory for the argument's numbers, the vector, and SQLite's copy.
         let result = grown_bytes(&bytes, 4 * most) + bytes.len() as u64 + bytes_of::<f32>(most);
         held.resize(result.saturating_add(bytes_of::<f64>(most)), "a vector", SHORTER)?;
         let numbers = match number_of(value) {

@@ -250,7 +250,7 @@ pub struct Asked {
     pub queries: Vec<Id>,
     /// Parameters as JSON: the option `params` of a search, or the column `params` of judgments. May be empty.
     pub params: Vec<Option<String>>,
-    /// The number of the query that is read now; a larger one: all of them.
+    /// Index of the query being read; past the end for all queries.
     now: AtomicUsize,
 }
 

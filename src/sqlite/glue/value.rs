@@ -221,7 +221,7 @@ fn named_values(value: ValueRef<'_>, model: &Model) -> Option<String> {
 /// is checked before more of them are copied, and missing ones count as in its training. Without a model they are NaN.
 ///
 /// # Errors
-/// A value of another form; infinities; missing values that the model does not allow.
+/// A value in a different format; infinities; missing values that the model does not allow.
 pub fn vector_argument(what: &str, value: ValueRef<'_>, model: Option<&Model>) -> Result<Vec<f64>> {
     if let Some(values) = model.and_then(|model| named_values(value, model)) {
         return vector_argument(what, ValueRef::Text(values.as_bytes()), model);
@@ -318,7 +318,7 @@ fn mixed_vector(what: &str, value: ValueRef<'_>, model: &Model) -> Result<Vec<f6
     Ok(features)
 }
 
-/// A value of a category in a JSON array. SQLite has 1 and 0 for true and false.
+/// A category value in a JSON array. SQLite uses 1 and 0 for true and false.
 fn json_category_value(value: &serde_json::Value) -> Option<CategoryValue<'_>> {
     match value {
         serde_json::Value::Null => Some(CategoryValue::Null),
@@ -339,7 +339,7 @@ fn json_category_value(value: &serde_json::Value) -> Option<CategoryValue<'_>> {
 /// The features of a query: numbers, texts and orders of items by position, in a JSON array; or a BLOB of numbers.
 ///
 /// # Errors
-/// A value of another form; NaN and infinities; a text of more than [`LONGEST_VECTOR`] bytes.
+/// A value in a different format; NaN and infinities; a text of more than [`LONGEST_VECTOR`] bytes.
 pub fn query_values(what: &str, value: ValueRef<'_>) -> Result<Vec<QueryValue>> {
     // A longer one would be read without a check for interrupts.
     if let ValueRef::Text(bytes) | ValueRef::Blob(bytes) = value

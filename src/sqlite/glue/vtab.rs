@@ -153,7 +153,7 @@ impl TableFunction {
 pub struct Aux {
     state: Arc<State>,
     function: &'static TableFunction,
-    /// The number of its columns that are not hidden.
+    /// Number of visible columns.
     columns: usize,
     parameters: Arc<Parameters>,
 }

@@ -188,7 +188,7 @@ fn no_such_view(entries: &BTreeMap<String, Entry>, schema: &str, name: &str) -> 
     }
 }
 
-/// A text of a stranger's model for messages: not too long, and without control characters.
+/// Text from an untrusted model, for messages: shortened and without control characters.
 fn printable(text: &str) -> String {
     let plain = |c: char| if c.is_control() && c != '\n' { ' ' } else { c };
     text.chars().take(LONGEST_SQL).map(plain).collect()

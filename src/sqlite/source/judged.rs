@@ -27,7 +27,7 @@ pub(super) enum JudgedColumn {
     Group,
 }
 
-/// The names of columns of judgments.
+/// Names of the judgment columns.
 pub(super) struct JudgedNames {
     /// Query, document and relevance.
     pub ids: [String; 3],
@@ -128,7 +128,7 @@ impl JudgedDocuments {
         self.columns.iter().map(|(name, _)| &**name)
     }
 
-    /// The value of a judged column, by its number among them.
+    /// Value of a judged column, by index.
     pub(super) fn value(&self, column: usize, (query, row): (usize, usize)) -> ValueRef<'_> {
         match &self.columns[column].1 {
             JudgedColumn::Relevance => ValueRef::Real(self.data.relevance[row]),

@@ -72,7 +72,7 @@ impl<'a> LogSource<'a> {
         SourceCall { connection, source, options, values, limits }
     }
 
-    /// The names of its columns, in the order of [`crate::train::options::LOG_KEYS`].
+    /// Column names, in the order of [`crate::train::options::LOG_KEYS`].
     pub fn names(&self) -> [&str; 5] {
         self.columns.each_ref().map(String::as_str)
     }

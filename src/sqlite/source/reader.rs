@@ -353,7 +353,7 @@ impl<'a> Reader<'a> {
         self.read_features(row, builder)
     }
 
-    /// An error about the weight of a query, with the name of its column.
+    /// An error about a query weight, with the column name.
     fn with_weight_advice(&self, error: Error) -> Error {
         match (error, self.roles.weight) {
             (Error::Row { source_text, row, column, problem }, Some(weight)) if column == "weight" => {

@@ -113,7 +113,7 @@ impl Source {
         format!("SELECT *, {} FROM {} ORDER BY {order}", columns.join(", "), self.from)
     }
 
-    /// The names of its columns.
+    /// The column names.
     pub fn columns(&self, connection: &Connection, limits: &RunLimits) -> Result<Vec<String>> {
         retry_busy(limits, || {
             let statement =

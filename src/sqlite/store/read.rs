@@ -145,7 +145,7 @@ impl<'a> Store<'a> {
         rowid(self.connection, &self.table())
     }
 
-    /// What the table is if it lacks a column. Other errors come from the statement that reads.
+    /// Describes a table that lacks a column. Other errors come from the statement that reads.
     fn other_shape(&self) -> Option<String> {
         let rowid = self.rowid();
         let read = format!("SELECT {rowid}, {COLUMNS} FROM {}", self.table());
@@ -306,7 +306,7 @@ pub fn named_version(
     Store::new(connection, schema, limits)?.version(&name).map(Some)
 }
 
-/// The name of the row number of a table that no column has. A table in which columns have all names gets one that it lacks.
+/// A name for a table's row number that no column uses; if columns use all of them, a name that the table lacks.
 fn rowid(connection: &Connection, table: &str) -> &'static str {
     let columns = sql::prepare(connection, &format!("SELECT * FROM {table} LIMIT 0"));
     let is_free = |name: &&str| {

@@ -343,7 +343,7 @@ pub(in crate::train) type Scores = Vec<Vec<Vec<f64>>>;
 /// The best measurement so far.
 #[derive(Default)]
 pub(in crate::train) struct Best {
-    /// The number in the curve, and the value.
+    /// Index in the curve, and the value.
     pub at: Option<(usize, f64)>,
     /// The value of each held-out query, fold by fold.
     pub values: Vec<QueryValue>,

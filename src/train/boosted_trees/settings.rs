@@ -9,7 +9,7 @@ use crate::train::algorithm::entries;
 use crate::train::baseline;
 use crate::trees::TreeOptions;
 
-/// What training found. `query_columns`: whether query features are columns of the trees; omitted without query features.
+/// The training results. `query_columns`: whether query features are columns of the trees; omitted without query features.
 /// `training_loss`: half the mean squared error of the training documents, minus query means.
 pub(super) fn details(boosted: &Boosted) -> Map<String, Value> {
     let forest = &boosted.fitted.forest;

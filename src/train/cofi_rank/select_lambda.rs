@@ -258,7 +258,7 @@ impl Session<'_> {
         }
     }
 
-    /// The values at every lambda, largest first, of lists with a value at all of them. `values`: smallest first.
+    /// Values at every lambda, largest first, for lists with a value at all lambdas. `values`: smallest first.
     fn paired(&self, values: &[Vec<Option<f64>>]) -> Vec<Vec<f64>> {
         let lists = values.first().map_or(0, Vec::len);
         let of_list = |list: usize| {

@@ -134,7 +134,7 @@ fn encode(rule: &QueryFeatureRule, data: &Dataset, control: &Control) -> Result<
     Ok((rule.features(data)?, memory))
 }
 
-/// The numbers z among encoded query features, shape (`n_queries`, p).
+/// Numbers z among encoded query features, shape (`n_queries`, p).
 fn numbers(rule: &QueryFeatureRule, encoded: &Array2<f64>) -> Matrix {
     let z = encoded.rows().into_iter().flat_map(|row| rule.numbers_of(&row.to_vec())).collect();
     Matrix::F64(shaped(encoded.nrows(), rule.number_count(), z))

@@ -226,7 +226,7 @@ impl Session<'_> {
         }
     }
 
-    /// The values of every query of a round.
+    /// Values of each query in a round.
     fn values(&self, round: &Round, lambdas: &[f64], quality: FitQuality) -> Result<Vec<Values>> {
         let tolerance = match quality {
             FitQuality::Coarse => self.spec.tolerance.max(selection_tolerance(&self.spec.loss)),

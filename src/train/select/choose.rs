@@ -387,7 +387,7 @@ pub struct Values<'a> {
     candidates: &'a [f64],
     /// See [`StandardError`].
     error_factor: f64,
-    /// The values of each query with all candidates, those that are undefined resolved; and its weight.
+    /// Each query's values with all candidates, undefined ones resolved; and its weight.
     queries: Vec<(Vec<Option<f64>>, f64)>,
 }
 

@@ -163,7 +163,7 @@ impl Walk<'_> {
     }
 }
 
-/// Adds a feature to the path that begins at `own`: the weights of the sets with and without it.
+/// Adds a feature to the path that begins at `own`: updates the weights for sets with and without it.
 fn extend(paths: &mut Vec<Step>, own: usize, step: Step) {
     let Step { unknown, known, .. } = step;
     let length = paths.len() - own;

@@ -51,7 +51,7 @@ struct LambdaFit<'p, 'a> {
     lambda: f64,
     rule: &'p StopRule,
     control: &'p Control,
-    /// Planes of the majorant of the last round.
+    /// Planes of the last round's majorant.
     bundle: Option<Bundle>,
     /// The majorant of the last round.
     majorant: Option<ListProblem<'a>>,

@@ -32,7 +32,7 @@ const ROUNDING: f64 = 1e-12;
 /// Eigenvalues that differ by less than this, relative, are equal.
 const CLUSTER: f64 = 1e-8;
 
-/// The meaning of the parameters of a path.
+/// The meaning of a path's parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cut {
     /// The smallest kept eigenvalue.

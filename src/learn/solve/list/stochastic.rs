@@ -15,7 +15,7 @@
 //! from the average, and P(v) - |g|^2 / (4 lambda) with g of the pass. It converges as slowly as P, so small gaps need
 //! another solver.
 //!
-//! **Losses that are not convex** have no such planes. Their only lower bound is 0, so the gap is P and certifies no
+//! **Losses that are not convex** have no such planes. The only lower bound is 0, so the gap is P and certifies no
 //! optimum. The result is the best of the start and the averages after each epoch. Each lambda begins at the same start.
 
 use super::block::{add_columns_times, rows_times};

@@ -237,7 +237,7 @@ impl<O: Penalized> Method for Run<'_, O> {
 // P(t) = R(t) + lambda |u + t v|^2, or R(t) + lambda |u + t v|_1,     t in 0..1;  u + t v = w - w0
 // ```
 //
-// P is convex in t. The tangents at both ends of a bracket meet at the next trial. Their meeting point is a lower bound,
+// P is convex in t. The tangents at both ends of a bracket meet at the next trial. This point is a lower bound,
 // which shows when a trial is close enough to the minimum. Trials use images only.
 
 const MOST_TRIALS: usize = 12;

@@ -57,7 +57,7 @@ fn matrix(rows: usize, columns: usize, entry: impl Fn(usize, usize) -> f64) -> C
     CscMatrix::new(rows, columns, starts, numbers, values)
 }
 
-/// A function of the scores of a query: slopes and offset.
+/// A linear function of a query's scores: slopes and offset.
 type Plane = (Vec<f64>, f64);
 
 /// The linear functions of which SVM-MAP is the maximum: 1 - AP and the pairs that a ranking misorders.

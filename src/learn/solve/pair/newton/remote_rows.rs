@@ -78,7 +78,7 @@ pub fn hinge_sums_len(dim: usize) -> usize {
     hinge_sums_pairs(dim) + 1 + dim * (dim + 1) / 2
 }
 
-/// The index of the number of pairs in [`hinge_sums`].
+/// Index of the pair count in [`hinge_sums`].
 pub fn hinge_sums_pairs(dim: usize) -> usize {
     2 * (HEAD + dim)
 }
