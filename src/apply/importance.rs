@@ -54,7 +54,7 @@ impl ImportanceSpec<'_> {
 /// `functions`: one per query. Functions and query features stay as they are.
 ///
 /// # Errors
-/// Grades that are too large for a metric; scores that are not finite; an interruption; too much memory.
+/// Grades that are too large for a metric; scores that are not finite; an interrupt; too much memory.
 pub fn importance(
     model: &Model,
     functions: &[Arc<Function>],

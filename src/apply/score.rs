@@ -165,7 +165,7 @@ impl<'a> ScoringJob<'a> {
     /// Fits the functions of these queries in the current thread pool. Scores all documents if every function is known then.
     ///
     /// # Errors
-    /// Blocks that are not loaded; scores that are not finite; an interruption; too much memory.
+    /// Blocks that are not loaded; scores that are not finite; an interrupt; too much memory.
     pub fn advance(mut self, queries: &[usize], control: &Control) -> Result<Step<'a>> {
         let ranker = self.model.ranker.as_query_dependent();
         if let Some(ranker) = ranker {

@@ -1,4 +1,4 @@
-//! Rankings of which only some documents were judged (rule 8.17).
+//! Rankings in which only some documents are judged (rule 8.17).
 
 use std::collections::BTreeSet;
 
@@ -33,7 +33,7 @@ impl Depths {
     /// in canonical order.
     ///
     /// # Errors
-    /// An interruption.
+    /// An interrupt.
     pub fn shares(
         &self,
         queries: &[Id],

@@ -70,7 +70,7 @@ fn folders() -> impl Iterator<Item = PathBuf> {
     given.chain([PathBuf::from("/var/tmp"), env::temp_dir()])
 }
 
-/// A name that no other file has, as far as one can tell.
+/// A name that is very unlikely to exist.
 fn name() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -154,7 +154,7 @@ mod tests {
         let mut bytes = [0; 5];
         file.read(&mut bytes, 100).unwrap();
         assert_eq!(&bytes, b"later");
-        // Nothing is written behind byte 105.
+        // Nothing is written after byte 105.
         assert!(file.read(&mut bytes, 101).is_err());
     }
 }

@@ -81,7 +81,7 @@ impl State {
     /// The training in its first round; all rounds are in this process.
     ///
     /// # Errors
-    /// A program whose panics do not unwind; an interruption.
+    /// A program whose panics do not unwind; an interrupt.
     pub fn begun(mut self, control: &Control) -> Result<Self> {
         self.run(control).map(|()| self)
     }
@@ -122,7 +122,7 @@ impl State {
     /// The answer of one bucket, from its pack.
     ///
     /// # Errors
-    /// A training that is done; a pack of another bucket; rows that it cannot learn from; an interruption.
+    /// A training that is done; a pack of another bucket; rows that it cannot learn from; an interrupt.
     pub fn answer(&self, bucket: u32, pack: &[u8], control: &Control) -> Result<Answer> {
         if self.is_done() {
             return Err(Error::Unsupported("the training is done; call ltr_finish(state)".to_owned()));

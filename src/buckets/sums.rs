@@ -68,7 +68,7 @@ impl BucketSums {
     }
 }
 
-/// Ascending keys as differences, most of which take a byte.
+/// Ascending keys as differences, which mostly take a byte.
 mod gaps {
     use serde::de::Error;
     use serde::{Deserializer, Serializer};

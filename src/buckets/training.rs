@@ -23,13 +23,13 @@ pub trait BucketTraining: Send + Sync {
     /// Runs the training over the recorded answers. Returns the result, or `None` if questions are open.
     ///
     /// # Errors
-    /// Data that it cannot learn from, a limit, an interruption.
+    /// Data that it cannot learn from, a limit, an interrupt.
     fn run(&self, replay: &mut Replay, control: &Control) -> Result<Option<Outcome>>;
 
     /// The answers of a bucket to the questions of the round. Missing features are NaN.
     ///
     /// # Errors
-    /// Rows that it cannot learn from; questions that [`Self::run`] does not ask; an interruption.
+    /// Rows that it cannot learn from; questions that [`Self::run`] does not ask; an interrupt.
     fn answer(
         &self,
         replay: &Replay,

@@ -187,7 +187,7 @@ pub enum ListConstraint {
     None,
     /// Few documents of each group, such as a site or topic.
     Diversity,
-    /// All orders. The groups are vectors that tell which documents are alike.
+    /// All orders. The groups are vectors that show which documents are similar.
     Vectors,
     /// One document per slot of a page.
     Slots,

@@ -26,7 +26,7 @@ const SMALLEST: usize = 100;
 /// Largest number of values that are sorted to find bins. All values are counted.
 const SAMPLE: usize = 1 << 16;
 
-/// Most rows: sums of larger numbers are not exact.
+/// Largest number of rows: sums of larger numbers are not exact.
 const MOST_ROWS: u64 = 1 << 53;
 /// Rounding of a design effect in single precision.
 const ROUNDED: f64 = 1.000_001;
@@ -115,7 +115,7 @@ impl Fingerprint {
     /// The fingerprint of a data set before scaling. `missing`: which of its features are not known.
     ///
     /// # Errors
-    /// An interruption; too little memory.
+    /// An interrupt; too little memory.
     pub fn of(data: &Dataset, missing: &MissingValues, control: &Control) -> Result<Self> {
         let profile = |_, values: Values<'_>| Ok(Profile::of(values));
         let query_feature = |column: usize| {
@@ -134,7 +134,7 @@ impl Fingerprint {
     /// The features of other data, in the bins of the training.
     ///
     /// # Errors
-    /// An interruption; too little memory.
+    /// An interrupt; too little memory.
     pub fn features_of(
         &self,
         data: &Dataset,

@@ -465,7 +465,7 @@ impl DatasetBuilder {
         };
         let doc_ids: Vec<Id> = order.iter().filter_map(|&row| take(&mut self.row_doc, row)).collect();
         let groups: Vec<Id> = order.iter().filter_map(|&row| take(&mut self.row_group, row)).collect();
-        // Weights that are all 1 are none, so that they change nothing.
+        // Weights that are all 1 are dropped, so that they change nothing.
         let weighs = self.doc_weights.iter().any(|weight| compare(*weight, 1.0).is_ne());
         let weight = |row: &usize| self.doc_weights.get(*row).copied().filter(|_| weighs);
         let doc_weights = order.iter().filter_map(weight).collect();

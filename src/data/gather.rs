@@ -24,7 +24,7 @@ pub(super) struct ColumnWork {
 /// Applies `learn` to the number and the values of each feature, on all threads. `value`: maps a value.
 ///
 /// # Errors
-/// Errors of `learn`; an interruption; too little memory for a column on each thread.
+/// Errors of `learn`; an interrupt; too little memory for a column on each thread.
 pub(super) fn each_column<V: Copy + Default + Send, T: Send>(
     data: &Dataset,
     work: ColumnWork,

@@ -266,7 +266,7 @@ mod tests {
     /// Rule 10.10.
     #[test]
     fn files_are_read_as_people_have_them() {
-        // 1. Marks at the start of a file, of which the first line may be a comment.
+        // 1. Byte order marks at the start of a file, whose first line may be a comment.
         for text in ["\u{feff}1 qid:1 1:2", "\u{feff}# head\n1 qid:1 1:2", "\u{feff}\n1 qid:1 1:2"] {
             assert_eq!(only(text).unwrap().unwrap().features, [(0, 2.0)], "{text}");
         }

@@ -313,7 +313,7 @@ impl Cell<'_> {
         }
     }
 
-    /// The items of an order, from first to last; none of a missing value.
+    /// The items of an order, from first to last; empty for a missing value.
     pub fn order(self) -> Option<Vec<Id>> {
         let item = |Strict(item): Strict| match item {
             Value::String(text) => Some(Id::from(text)),

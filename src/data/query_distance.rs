@@ -12,7 +12,7 @@
 //! | `mallows` | exp(-w D), D: number of discordant pairs of items | Mania et al. 2018 |
 //! | `kendall` | max(0, 1 - 2 D / P)^w, P: number of pairs of items | Jiao & Vert 2015; negative values are cut because weights are not negative |
 //!
-//! Items that an order does not list are tied behind all others. A pair that is tied in one order only counts 1/2 in D
+//! Items that an order does not list are tied after all others. A pair that is tied in one order only counts 1/2 in D
 //! (Fagin, Kumar & Sivakumar 2003). The combined distance u orders the queries:
 //!
 //! ```text

@@ -156,7 +156,7 @@ impl QueryFeatureRule {
     /// Appends each document's query numbers to the scaled features.
     ///
     /// # Errors
-    /// Query features that are missing; an interruption; too little memory.
+    /// Query features that are missing; an interrupt; too little memory.
     pub fn append_numbers(&self, data: &mut Dataset, control: &Control) -> Result<Reservation> {
         let (n, m, p) = (data.n_docs(), data.features.columns(), self.number_count());
         let bytes = matrix_bytes(n, m + p).saturating_add(matrix_bytes(data.n_queries(), self.width()));

@@ -76,7 +76,7 @@ impl Scaling {
     /// Learns a scaling on the documents of `data`, feature by feature on all threads.
     ///
     /// # Errors
-    /// An interruption.
+    /// An interrupt.
     pub fn fit(kind: ScalingKind, data: &Dataset, control: &Control) -> Result<Self> {
         Ok(match kind {
             ScalingKind::None => Self::None,
@@ -226,7 +226,7 @@ impl Scaling {
     /// memory of the matrix if the number of features stays the same.
     ///
     /// # Errors
-    /// An interruption.
+    /// An interrupt.
     pub fn matrix(&self, features: Matrix, offsets: &[usize], control: &Control) -> Result<Matrix> {
         Ok(match features {
             features if matches!(self, Self::None) => features,
@@ -239,7 +239,7 @@ impl Scaling {
     /// their values. Empty without such means. `data`: scaled documents; `held_out`: whether a query is (`n_queries`).
     ///
     /// # Errors
-    /// An interruption.
+    /// An interrupt.
     pub fn means_without(
         &self,
         data: &Dataset,
@@ -254,7 +254,7 @@ impl Scaling {
         for (feature, values) in means_without(data, &of_rows.collect::<Vec<bool>>()) {
             let column = data.features.like(values.len(), 1, values);
             let column = self.select(&[feature]).matrix(column, &data.offsets, control)?;
-            // A scaling to two values has the second ones behind the first ones of all features.
+            // A scaling to two values puts the second values after the first values of all features.
             let values = |copy: usize| (0..column.rows()).map(|row| column.at(row, copy)).collect();
             let width = data.names.len();
             scaled.extend((0..column.columns()).map(|copy| (feature + copy * width, values(copy))));
@@ -402,7 +402,7 @@ fn inverse(x: f64) -> f64 {
 /// 1 / the largest norm of a document; 0 if all documents are 0.
 ///
 /// # Errors
-/// Documents whose factor a model cannot store; an interruption.
+/// Documents whose factor a model cannot store; an interrupt.
 fn norm_factor(data: &Dataset, control: &Control) -> Result<f64> {
     let columns = data.features.columns();
     let norm = |row: usize| {

@@ -44,7 +44,7 @@ const LONGEST_COMPARED: usize = 1000;
 /// Operations, for [`Ticks`], of the key of an id.
 const KEY_COST: usize = 256;
 
-/// The common form of all spellings of a text: single blanks, no capitals if `folds_case`, marks behind their letters.
+/// The common form of all spellings of a text: single blanks, no capitals if `folds_case`, marks after their letters.
 fn spelling_key(text: &str, folds_case: bool) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let text = if folds_case { text.to_lowercase() } else { text };

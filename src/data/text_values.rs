@@ -3,10 +3,10 @@
 /// Longest text (bytes) that is a value of its own. Longer ones are other values.
 pub const LONGEST_VALUE: usize = 256;
 
-/// Most different values of a column that are counted. With more, it is not a category.
+/// Largest number of distinct values that are counted per column. With more, it is not a category.
 pub const MOST_DISTINCT: usize = 10_000;
 
-/// Fewest rows and queries of a value that has a feature of its own (rule 2.19).
+/// Smallest numbers of rows and of queries for a value to get its own feature (rule 2.19).
 pub const FEWEST_ROWS: u64 = 3;
 pub const FEWEST_QUERIES: usize = 2;
 
@@ -30,7 +30,7 @@ impl ValueCount {
         self.rows += 1;
     }
 
-    /// Whether the value has a feature of its own in a source of so many queries.
+    /// Whether the value gets its own feature in a source with this many queries.
     pub fn is_frequent(&self, queries: usize) -> bool {
         self.rows >= FEWEST_ROWS && (self.in_several || queries < FEWEST_QUERIES)
     }

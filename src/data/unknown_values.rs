@@ -113,7 +113,7 @@ mod tests {
         let category = Category::of_values("brand".to_owned(), vec!["acme".to_owned()]).unwrap();
         let mut rows = CategoryRows::default();
         [None, Some("new"), Some("other")].into_iter().for_each(|value| rows.add(value));
-        // Means of `acme`, other values and NULL in the training; none of another library.
+        // Means of `acme`, other values and NULL in the training; models of other libraries have none.
         for (training, unknown, usual) in
             [([1.0, 0.0, 0.0], 3, 0.0), ([0.5, 0.2, 0.3], 2, 0.2), ([0.0; 3], 2, 0.5)]
         {

@@ -16,7 +16,7 @@ use crate::trees::general::{
     oblivious_nodes,
 };
 
-/// Most splits of an oblivious tree; CatBoost's own limit.
+/// Largest number of splits per oblivious tree; CatBoost's own limit.
 const DEEPEST: usize = 16;
 
 /// Bytes that a leaf of an oblivious tree takes with its split, while its tree is read and in the model.

@@ -23,7 +23,7 @@ const SETTINGS_BYTES: u64 = 80_000_000;
 /// Bytes that a column of another library or a value of a category takes until the model is stored: names in several tables.
 const COLUMN_BYTES: u64 = 500;
 
-/// Most values of all categories of a model of another library. A row has a number for each.
+/// Largest number of values over all categories of an imported model. A row has a number for each.
 const MOST_VALUES: usize = 10_000;
 
 /// How a text is read.

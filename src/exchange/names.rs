@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::base::{Control, Error, Reservation, Result};
 use crate::trees::general::Feature;
 
-/// Most features of a model.
+/// Largest number of features per model.
 const MOST_FEATURES: usize = 100_000;
 
 /// Bytes that a feature takes while a text is read: its name, here and in a table of names.

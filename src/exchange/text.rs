@@ -11,7 +11,7 @@ use crate::base::{Error, Memory, Reservation, Result, Ticks, grow};
 /// A text that is written.
 pub(super) struct Text {
     bytes: Vec<u8>,
-    /// Most bytes.
+    /// Largest size in bytes.
     longest: usize,
     /// Advice if they are too few.
     way_out: &'static str,

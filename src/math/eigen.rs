@@ -24,7 +24,7 @@ const PART: usize = 128;
 
 const TASK_ROWS: usize = 16;
 
-/// Most numbers that the calling thread reads alone: starting tasks would take longer.
+/// Largest array that the calling thread reads alone: starting tasks would take longer.
 const SERIAL_READS: usize = 1 << 15;
 
 /// Eigenpairs, largest eigenvalue first.
@@ -39,7 +39,7 @@ pub struct Eigen {
 /// Eigenpairs of the symmetric matrix (n, n), row-major, of which the lower triangle is read. Cost about 8 n^3.
 ///
 /// # Errors
-/// An interruption; a matrix that is not finite.
+/// An interrupt; a matrix that is not finite.
 pub fn symmetric(matrix: Vec<f64>, n: usize, control: &Control) -> Result<Eigen> {
     if !matrix.iter().all(|value| value.is_finite()) {
         return Err(Error::Data("a matrix whose eigenvalues are wanted is not finite".to_owned()));

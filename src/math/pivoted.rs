@@ -203,7 +203,7 @@ impl<'a, G: Gram> Work<'a, G> {
 /// Factors a matrix on all threads of the caller's pool; the bits do not depend on their number.
 ///
 /// # Errors
-/// An interruption.
+/// An interrupt.
 pub fn factor(gram: &impl Gram, limits: Limits, control: &Control) -> Result<Pivoted> {
     let mut work = Work::new(gram);
     let mut memory = control.memory().nothing();

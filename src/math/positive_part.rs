@@ -42,7 +42,7 @@ impl Gram for Dense {
 /// The factor. All rows are pivots, and `negative` is the fraction of absolute eigenvalues that is negative.
 ///
 /// # Errors
-/// An interruption; more memory than allowed.
+/// An interrupt; more memory than allowed.
 pub fn positive_part(gram: &impl Gram, control: &Control) -> Result<Pivoted> {
     let n = gram.len();
     let what = format_args!("the eigenvalues of {n} landmarks");

@@ -28,7 +28,7 @@ pub(super) const TAG: &str = "factor";
 /// The form of models of pairs without ratings.
 pub(super) const IMPLICIT_TAG: &str = "implicit";
 
-/// Most iterations of one user's fit.
+/// Largest number of iterations per user's fit.
 pub const MAX_STEPS: usize = 60;
 
 /// How the ratings of a user are fitted to its factors.

@@ -19,7 +19,7 @@ use crate::math::{BOUNDED, are_bounded, is_positive};
 
 pub(super) const TAG: &str = "online";
 
-/// Most rounds in the record of a model: at most 21 bytes each.
+/// Largest number of rounds in a model's record: at most 21 bytes each.
 pub const RECORDED_ROUNDS: usize = 1000;
 
 /// Largest budget of support documents (option `budget`).

@@ -15,7 +15,7 @@ pub trait QueryAware: Sync {
     /// The function of a new query with these encoded features.
     ///
     /// # Errors
-    /// An interruption; blocks that are not loaded; weights that are too large.
+    /// An interrupt; blocks that are not loaded; weights that are too large.
     fn function(&self, features: &[f64], control: &Control) -> Result<Function>;
 
     /// Whether its functions see the named query feature at this position.

@@ -45,7 +45,7 @@ impl LocalFit {
     /// The choices of the fit for a query with these encoded features.
     ///
     /// # Errors
-    /// An interruption; weights that are too large.
+    /// An interrupt; weights that are too large.
     pub fn at(&self, features: &[f64], control: &Control) -> Result<Cow<'_, FitSpec>> {
         let Some(prior) = &self.prior else { return Ok(Cow::Borrowed(&self.spec)) };
         let center = Some(bounded(prior.function(features, control)?)?.weights);

@@ -9,13 +9,13 @@ use crate::math::{sort_ascending, sort_indices};
 
 // Bar charts: a horizontal bar for each name. They show weights, importance and baselines.
 
-/// Most bars that are drawn.
+/// Largest number of bars.
 const MOST_BARS: usize = 20;
 
 /// Height of a bar with its space.
 const ROW: i32 = 210;
 
-/// Most characters of a name.
+/// Longest name, in characters.
 const LONGEST_NAME: usize = 30;
 
 /// Width of the values.
@@ -120,7 +120,7 @@ fn decimals(bars: &[Bar]) -> Option<usize> {
 
 // Line charts: lines through points. They show validation and training curves.
 
-/// Most points that are drawn as marks; of more, some are drawn.
+/// Largest number of points drawn as marks; more are thinned out.
 const MOST_MARKS: usize = 120;
 
 /// Whether the points of a series are steps of one process.
@@ -337,7 +337,7 @@ impl Ridges {
 
 // Scatter plots: points of two values, and the line where both are equal.
 
-/// Most points that are drawn one by one. More are drawn by cells of a grid.
+/// Largest number of points drawn one by one. More are binned in a grid.
 const MOST_POINTS: usize = 600;
 
 /// Sides of the cells.

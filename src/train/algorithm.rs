@@ -83,7 +83,7 @@ pub trait TrainingSpec: Any + Send + Sync {
     /// Fits a model.
     ///
     /// # Errors
-    /// Data that it cannot learn from, a limit, an interruption.
+    /// Data that it cannot learn from, a limit, an interrupt.
     fn fit(&self, set: TrainingSet, control: &Control) -> Result<Trained>;
 
     /// The parameters as JSON. The model keeps them.
@@ -381,7 +381,7 @@ impl AlgorithmDef {
 /// Replaces the features of a data set by the scaled ones. Returns the bytes of additional features.
 ///
 /// # Errors
-/// [`Error::Data`] for features that are too large; too little memory; an interruption.
+/// [`Error::Data`] for features that are too large; too little memory; an interrupt.
 pub fn scale(
     scaling: &Scaling,
     kind: ScalingKind,
@@ -417,7 +417,7 @@ pub fn refuse_query_weights(data: &Dataset, query: &str, algorithm: &str) -> Res
     )))
 }
 
-/// The entries of a JSON object; none of another value.
+/// The entries of a JSON object; empty for other values.
 pub fn entries(object: Value) -> Map<String, Value> {
     if let Value::Object(entries) = object { entries } else { Map::new() }
 }

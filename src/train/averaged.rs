@@ -66,7 +66,7 @@ pub fn total_weight(data: &Dataset) -> f64 {
 /// the document features.
 ///
 /// # Errors
-/// Query feature values without a code; an interruption.
+/// Query feature values without a code; an interrupt.
 pub fn of_trees(
     forest: Forest,
     values: &[f64],

@@ -29,7 +29,7 @@ const LARGER: f64 = 2.0;
 /// A warning that names the features with these signs. `data`: judgments from clicks.
 ///
 /// # Errors
-/// An interruption.
+/// An interrupt.
 pub fn warning(data: &Dataset, advice: ColumnAdvice<'_>, control: &Control) -> Result<Option<String>> {
     if data.doc_weights.is_empty() {
         return Ok(None);

@@ -94,7 +94,7 @@ impl FeatureChecks {
     /// are a sign.
     ///
     /// # Errors
-    /// An interruption.
+    /// An interrupt.
     pub fn of(data: &Dataset, read: &ReadReport, counts_spread: bool, control: &Control) -> Result<Self> {
         let mut by_row: Vec<usize> = (0..data.n_docs()).collect();
         sort_indices(&mut by_row, &|a, b| read.rows[a].cmp(&read.rows[b]));

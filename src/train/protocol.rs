@@ -109,7 +109,7 @@ impl Training {
     /// stored.
     ///
     /// # Errors
-    /// Data that the algorithm cannot learn from; a model that is larger; a limit; an interruption.
+    /// Data that the algorithm cannot learn from; a model that is larger; a limit; an interrupt.
     pub fn run(&self, rows: Rows<'_>, most_bytes: u64, control: &Control) -> Result<Finished> {
         let means = &rows.read_report.means;
         if let Some(column) = means.iter().position(|mean| !mean.is_finite()) {
@@ -219,7 +219,7 @@ impl Rows<'_> {
     /// what became of the columns. `counts_spread`: of [`Input::counts_spread`].
     ///
     /// # Errors
-    /// Errors of `train`; an interruption.
+    /// Errors of `train`; an interrupt.
     pub fn explained(
         mut self,
         counts_spread: bool,
@@ -274,7 +274,7 @@ impl Signs {
     /// The signs in the rows. `counts_spread`: of [`Input::counts_spread`].
     ///
     /// # Errors
-    /// An interruption.
+    /// An interrupt.
     fn of(rows: &Rows<'_>, counts_spread: bool, control: &Control) -> Result<Self> {
         let mut warnings = signs_of_leakage(&rows.data, rows.advice);
         warnings.extend(rating_of_documents(&rows.data, rows.roles.relevance.as_deref(), rows.advice));
@@ -292,7 +292,7 @@ impl Signs {
         Ok(Self { features, warnings })
     }
 
-    /// The warnings, those about features in words for this ranker.
+    /// The warnings; warnings about features are worded for this ranker.
     fn warnings(self, ranker: &Ranker, advice: ColumnAdvice<'_>) -> Vec<String> {
         let query_features = ranker.query_rule().map_or(&[][..], |rule| &rule.names);
         let mut warnings = self.features.warnings(ranker.capabilities().linear, query_features, advice);

@@ -30,7 +30,7 @@ impl SingleFeature {
         if self.is_descending { 1.0 } else { -1.0 }
     }
 
-    /// The feature and its direction in SQL; in words where SQL has none.
+    /// The feature and its direction in SQL, or in words if SQL cannot express them.
     fn name(self, data: &Dataset) -> String {
         let inputs = data.categories.inputs(data.names.len());
         let input = inputs.into_iter().find(|input| input.features().contains(&self.feature));
@@ -114,7 +114,7 @@ impl Measure<'_> {
 /// pairs of document and slot. `selection`: the choice that is compared.
 ///
 /// # Errors
-/// An interruption.
+/// An interrupt.
 pub(super) fn baseline(
     judges: &[Judge<'_>],
     selection: &Selection,
@@ -237,7 +237,7 @@ pub struct CrossFitted {
 /// measured on this one. `fold_of`: the fold of each query, below `folds`; `None` for queries that do not count.
 ///
 /// # Errors
-/// An interruption.
+/// An interrupt.
 #[cfg(feature = "plots")]
 pub fn cross_fitted(
     data: &Dataset,

@@ -61,7 +61,7 @@ impl BinColumn {
     /// The bins; bins read from a file are copied.
     ///
     /// # Errors
-    /// A failure of the disk; an interruption.
+    /// A failure of the disk; an interrupt.
     pub fn bins(&self, control: &Control) -> Result<Cow<'_, [u8]>> {
         let (file, start, rows) = match self {
             Self::Memory(bins) => return Ok(Cow::Borrowed(bins)),
@@ -93,7 +93,7 @@ impl Borders {
     /// 65,536 rows.
     ///
     /// # Errors
-    /// An interruption.
+    /// An interrupt.
     pub fn find(features: &Matrix, bins: usize, seed: u64, control: &Control) -> Result<Self> {
         let (n, blocks) = (features.rows(), features.columns().div_ceil(BLOCK));
         let step = sampling_step(n);
@@ -160,7 +160,7 @@ impl Borders {
     /// Documents in bins.
     ///
     /// # Errors
-    /// An interruption; too little memory.
+    /// An interrupt; too little memory.
     pub fn bin(&self, features: &Matrix, control: &Control) -> Result<Binned> {
         let (n, blocks) = (features.rows(), features.columns().div_ceil(BLOCK));
         let bin = |block: usize| {
@@ -235,7 +235,7 @@ impl Sample {
         }
     }
 
-    /// Adds the values of some rows, of which some are drawn.
+    /// Adds the values of some rows, some of which are drawn.
     fn add(&mut self, values: &[f64], drawn: impl Iterator<Item = usize>) {
         for value in values {
             self.has_missing |= value.is_nan();

@@ -138,7 +138,7 @@ impl Prepared {
     /// Puts the features of documents into at most `bins` bins, from 2 to [`super::bins::MAX_BINS`]. `seed`: for samples.
     ///
     /// # Errors
-    /// Too little memory; an interruption.
+    /// Too little memory; an interrupt.
     pub fn new(features: &Matrix, bins: usize, seed: u64, control: &Control) -> Result<Self> {
         let bytes = Self::bytes_of(features);
         let what = format_args!("{} documents in bins", features.rows());
@@ -153,7 +153,7 @@ impl Prepared {
         Self { borders, binned, signs: Vec::new(), memory: vec![memory] }
     }
 
-    /// Adds the features of `other`, for the same documents, behind its own.
+    /// Appends the features of `other`, for the same documents.
     pub fn append(&mut self, other: Self) {
         self.borders.append(other.borders);
         self.binned.columns.extend(other.binned.columns);
@@ -272,7 +272,7 @@ impl<'a> Boosting<'a> {
     /// Adds a tree.
     ///
     /// # Errors
-    /// An interruption; numbers that are too large.
+    /// An interrupt; numbers that are too large.
     pub fn step(&mut self, control: &Control) -> Result<Tree<'_>> {
         // 1. Random weights and features.
         let features = self.draw_features();

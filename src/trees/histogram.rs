@@ -100,7 +100,7 @@ impl<'a> Histograms<'a> {
     /// The best split of a level; the first among equals.
     ///
     /// # Errors
-    /// An interruption.
+    /// An interrupt.
     pub fn best(&mut self, shards: &[Shard], level: Level<'_>, control: &Control) -> Result<Cut> {
         let Self { binned, borders, stride, sums } = self;
         let (binned, borders, stride) = (*binned, *borders, *stride);

@@ -29,7 +29,7 @@ pub fn numbers(leaves: usize) -> usize {
 /// Leaf values.
 ///
 /// # Errors
-/// An interruption; numbers that are too large.
+/// An interrupt; numbers that are too large.
 pub fn values(shards: &[Shard], leaves: usize, ridge: f64, control: &Control) -> Result<Vec<f64>> {
     // 1. Sums over queries. The parts do not depend on the number of threads.
     let size = shards.len().div_ceil(PARTS).max(1);

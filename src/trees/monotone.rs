@@ -6,7 +6,7 @@
 //! this order, by weighted least squares: Hildreth's method (1957), which projects on one pair after the other. Then running maxima
 //! along each bit remove what rounding and the last sweep leave.
 
-/// Most sweeps over all pairs.
+/// Largest number of sweeps over all pairs.
 const MOST_SWEEPS: usize = 200;
 
 /// Largest change of a sweep, relative to the largest value, after which the values are the nearest ones.

@@ -91,7 +91,7 @@ impl BorderSample {
     /// The edges of at most `bins` bins for each feature, once all parts are added.
     ///
     /// # Errors
-    /// An interruption.
+    /// An interrupt.
     pub fn borders(self, bins: usize, control: &Control) -> Result<Borders> {
         let Self { drawn, is_part, found, .. } = self;
         let Found { values, ranges } = found.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -165,7 +165,7 @@ impl BinnedParts {
     /// Adds the documents of a part.
     ///
     /// # Errors
-    /// An interruption; too little memory; a full disk.
+    /// An interrupt; too little memory; a full disk.
     pub fn add(&self, row_numbers: &RowNumbers, features: &Matrix, control: &Control) -> Result<()> {
         let part = self.borders.bin(features, control)?;
         let mut columns = parallel::lock(&self.columns);

@@ -12,7 +12,7 @@ impl Forest {
     /// Each document's sum of leaf values. `values`: leaf values, tree by tree.
     ///
     /// # Errors
-    /// An interruption.
+    /// An interrupt.
     pub fn scores(
         &self,
         features: &Matrix,
@@ -33,7 +33,7 @@ impl Forest {
     /// [`Self::scores`] of documents of `width` features, row-major.
     ///
     /// # Errors
-    /// An interruption.
+    /// An interrupt.
     pub fn scores_of<T: Keyed + Default>(
         &self,
         documents: &[T],

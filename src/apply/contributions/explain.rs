@@ -7,7 +7,7 @@
 //! difference to the base. Contributions in trees are exact, too, because a tree depends on few features.
 //!
 //! Trees of other libraries are explained as those libraries do it: the value of a set is the mean of a tree over the training
-//! documents of which only the set is known (`src/trees/general/treeshap.rs`). They need no base; the base of a difference of
+//! documents given only the features of the set (`src/trees/general/treeshap.rs`). They need no base; the base of a difference of
 //! two documents is the score of the second one.
 
 use super::super::point::check_features;
@@ -20,7 +20,7 @@ use crate::model::{Factored, GeneralTrees, Model, Ranker};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The mean of each feature over the documents of a query that have it; NaN if none has it.
+/// Each feature's mean over a query's documents that have it; NaN if no document has it.
 fn feature_means(query: &Matrix) -> Vec<f64> {
     let mut ticks = Ticks::default();
     let mut mean = |column: usize| {

@@ -4,7 +4,7 @@ use super::super::score::ScoringJob;
 use crate::learn::space::Scorer;
 use crate::model::{Model, Ranker};
 
-/// Most players whose coalitions are all evaluated.
+/// Largest number of players whose coalitions are all evaluated.
 pub(super) const MOST_ENUMERATED: usize = 12;
 
 /// The contribution of one feature.

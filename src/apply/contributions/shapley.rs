@@ -18,7 +18,7 @@ use crate::learn::space::{Opponents, Scorer, Space, WeightsOf};
 use crate::math::Random;
 use crate::model::Model;
 
-/// Most batches of sampled orders. It does not depend on threads, so neither do sums.
+/// Largest number of batches of sampled orders. It does not depend on threads, so neither do sums.
 const MOST_BATCHES: usize = 128;
 
 /// Numbers of a chunk of coalitions that are evaluated together.
@@ -54,7 +54,7 @@ impl Default for Sampling {
 /// Each player's Shapley value. They add up to the value of all players minus the value of no players.
 ///
 /// # Errors
-/// Errors of the game; an interruption; too much memory.
+/// Errors of the game; an interrupt; too much memory.
 pub(super) fn values(game: &dyn Game, sampling: Sampling, control: &Control) -> Result<Vec<Contribution>> {
     match game.players() {
         0 => Ok(Vec::new()),

@@ -142,10 +142,10 @@ impl<'de, T: Deserialize<'de>, F: FnMut(T) -> Result<(), String>> Visitor<'de> f
 /// A value in which no object has a key twice, of at most [`MOST_VALUES`] values and [`MOST_LEVELS`] levels.
 pub(crate) struct Strict(pub(crate) Value);
 
-/// Most values in a value: each can take 300 bytes of memory and two of text.
+/// Largest number of nested values: each can take 300 bytes of memory and two of text.
 const MOST_VALUES: usize = 1 << 18;
 
-/// Most levels of a value: each takes up to a kilobyte of the stack, of which threads may have 128.
+/// Largest nesting depth: each level takes up to a kilobyte of the stack, and a thread's stack may be 128 kB.
 const MOST_LEVELS: usize = 16;
 
 impl<'de> Deserialize<'de> for Strict {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::{Number, Value};
 
-/// Most values of an array.
+/// Largest array.
 pub const MAX_VALUES: usize = 1000;
 
 /// The values that a parameter accepts.

@@ -2,7 +2,7 @@
 //!
 //! A loss depends on the labels and scores of one query, and with a [`ListConstraint`](crate::data::ListConstraint) on its
 //! row groups. It does not depend on features, weights or threads. `pair` has the pairwise losses, which solvers know by
-//! name. `list` has the listwise losses, of which solvers use values and subgradients only. A new listwise loss is one file
+//! name. `list` has the listwise losses; solvers use only their values and subgradients. A new listwise loss is one file
 //! and one line of [`list::LOSSES`].
 
 mod def;

@@ -161,7 +161,7 @@ impl PairWeights {
         }
         let mut sorted = labels.to_vec();
         sort_ascending(&mut sorted);
-        // Each document is the better one of the pairs with those before it, the worse one of those behind it.
+        // Each document is the better one in pairs with documents before it, the worse one in pairs with documents after it.
         let balance = |place: usize| (2 * place + 1) as f64 - sorted.len() as f64;
         sorted.iter().enumerate().map(|(place, grade)| balance(place) * self.levels(*grade).0).sum()
     }

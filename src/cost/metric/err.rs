@@ -7,7 +7,7 @@
 //! Decisions: `max_grade` is the list's maximum unless given; grades outside `[0, max_grade]` count as its nearest
 //! end, so R is a probability; a list in which nothing is relevant has ERR 0, not undefined.
 //!
-//! Ties: in a tie of m documents behind `s` positions, the probability to stop at its j-th position is the probability
+//! Ties: in a tie of m documents after `s` positions, the probability to stop at its j-th position is the probability
 //! to reach the tie times `A_(j-1) - A_j`, where `A_j` is the expected product of `1 - R` over the first j documents of
 //! a random order (`expected_products`). Exact.
 //!
@@ -77,7 +77,7 @@ fn passed(passes: &[f64], group: &Range<usize>, depth: usize, reach: f64) -> Vec
     }
 }
 
-/// Sum of the reciprocal ranks of a tie behind `start` positions, weighted with the probabilities to stop there.
+/// Sum of the reciprocal ranks of a tie after `start` positions, weighted with the probabilities to stop there.
 fn stop_value(products: &[f64], start: usize) -> f64 {
     let stops = products.windows(2).map(|pair| pair[0] - pair[1]);
     stops.zip(start + 1..).map(|(stop, rank)| stop / rank as f64).sum()

@@ -254,7 +254,7 @@ fn read_parameters<L: ?Sized>(def: &MetricDef<L>, text: &str) -> Result<Params> 
     Ok(Params::from(given))
 }
 
-/// The error about an unknown metric. A name with a cutoff may only lack its `@`.
+/// The error for an unknown metric. A name with a cutoff may only lack its `@`.
 fn unknown_metric(text: &str) -> Error {
     let (name, ..) = parts(text);
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -267,7 +267,7 @@ fn unknown_metric(text: &str) -> Error {
     Error::unknown("metric", name, METRICS.iter().map(|def| def.name).chain(subtopics))
 }
 
-/// The cutoff behind an `@`.
+/// The cutoff after an `@`.
 fn parse_cutoff<L: ?Sized>(def: &MetricDef<L>, text: &str) -> Result<usize> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let number = if digits { text.parse().ok() } else { None };

@@ -146,7 +146,7 @@ fn mis_ranking_error(list: &ScoredList<'_>) -> Option<f64> {
     (counts.all > 0).then(|| wrong / counts.all as f64)
 }
 
-// Least squares on pairs (Xu, Fang & Wang 2014, equation 1): the loss of pairs of which their error is the mean.
+// Least squares on pairs (Xu, Fang & Wang 2014, equation 1): a pair loss whose mean is the paper's error.
 //
 // `2 / (n (n - 1)) sum_{i < j} (y_i - y_j - (s_i - s_j))^2 = 2 / (n - 1) sum_i (d_i - mean d)^2`, `d = y - s`.
 //

@@ -13,7 +13,7 @@ use crate::math::{compare, descending, descending_then, ends_of_runs};
 pub(super) struct Ranked {
     /// Documents by position.
     order: Vec<usize>,
-    /// Place behind the last one of each group, increasing.
+    /// End position of each group (exclusive), increasing.
     ends: Vec<usize>,
 }
 
@@ -153,7 +153,7 @@ impl MetricOptions {
         Ok(all)
     }
 
-    /// Refuses numbers outside their ranges; everything behind this check trusts them.
+    /// Refuses numbers outside their ranges; later code relies on this check.
     ///
     /// # Errors
     /// The first number that is out of range.

@@ -14,7 +14,7 @@ use crate::learn::space::{Form, WeightsOf};
 use crate::model::Model;
 use crate::trees::Split;
 
-/// Most summands in a row: SQLite allows expressions of depth 1000, and each summand adds 1.
+/// Largest number of summands in a row: SQLite allows expressions of depth 1000, and each summand adds 1.
 pub(super) const LONGEST_SUM: usize = 400;
 
 /// Pieces of a scaling in one text.

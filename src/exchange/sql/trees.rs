@@ -8,7 +8,7 @@ use crate::base::{Error, Memory, Result, shorten};
 use crate::model::{GeneralTrees, Model, TreeInput};
 use crate::trees::general::{LIGHTGBM_ZERO, Node, Split};
 
-/// Most levels of a tree: the parser of older SQLite has a stack of 100, of which each level takes 5.
+/// Largest tree depth: the parser of older SQLite has a stack of 100 entries, and each level takes 5.
 const MOST_LEVELS: usize = 16;
 
 /// The score as an expression of a table's columns.

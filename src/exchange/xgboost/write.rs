@@ -13,7 +13,7 @@ use crate::trees::general::{Feature, Node, Split};
 /// XGBoost's parent of the root.
 const NO_PARENT: i64 = i32::MAX as i64;
 
-/// Most codes of a category.
+/// Largest number of codes per category.
 const MOST_CODES: u32 = 1 << 24;
 
 /// A tree: lists by node, and the sets of categories.

@@ -238,7 +238,7 @@ impl TrainingBlocks {
     /// The documents of an informative query, prepared for a solver. They are not cached: for a single use.
     ///
     /// # Errors
-    /// A block that is not loaded; an interruption.
+    /// A block that is not loaded; an interrupt.
     pub fn prepare(&self, query: usize, control: &Control) -> Result<Arc<QueryBlock>> {
         self.prepare_from(query, &self.source(query)?, control).map(Arc::new)
     }
@@ -246,7 +246,7 @@ impl TrainingBlocks {
     /// Prepares an informative query's documents for a solver, together with data that several fits can share.
     ///
     /// # Errors
-    /// A block that is not loaded; an interruption.
+    /// A block that is not loaded; an interrupt.
     pub fn prepare_cached(&self, query: usize, control: &Control) -> Result<Arc<QueryBlock>> {
         let cached = self.cached(query)?;
         if let Some(block) = cached.prepared.get() {

@@ -128,7 +128,7 @@ impl Neighborhood {
     /// The documents of the neighbors with the weights of their losses, in the order of the training queries.
     ///
     /// # Errors
-    /// A block that is not loaded; an interruption.
+    /// A block that is not loaded; an interrupt.
     pub fn weighted_blocks(
         &self,
         neighbors: &[Neighbor],

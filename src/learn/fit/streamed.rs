@@ -159,7 +159,7 @@ fn query_loss(blocks: &TrainingBlocks, query: usize) -> Result<Box<dyn QueryLoss
 /// each function: for each query a vector for each function.
 ///
 /// # Errors
-/// An interruption; too little memory.
+/// An interrupt; too little memory.
 pub fn streamed_scores(
     map: &SingleMap,
     functions: &[Vec<f64>],

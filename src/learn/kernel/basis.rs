@@ -337,7 +337,7 @@ impl SpanFactor {
 /// rows and their positions. A single block stays on the calling thread.
 ///
 /// # Errors
-/// An interruption, noticed between blocks.
+/// An interrupt, noticed between blocks.
 pub(super) fn in_blocks(
     count: usize,
     width: usize,

@@ -14,7 +14,7 @@ pub struct KernelDef {
     pub source: &'static str,
     /// Parameters, in the order in which `outer` takes them.
     pub parameters: &'static [ParameterDef],
-    /// q, of which the kernel is a function.
+    /// q, the argument of the kernel's outer function.
     pub inner: Inner,
     /// Whether every Gram matrix is positive semidefinite.
     pub positive_semidefinite: bool,

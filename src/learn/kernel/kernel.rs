@@ -206,7 +206,7 @@ impl KernelSpec {
     /// The kernel for these (scaled) documents. The seed chooses the sample of a median over many documents.
     ///
     /// # Errors
-    /// A parameter out of range because the spread of the documents overflows; an interruption.
+    /// A parameter out of range because the spread of the documents overflows; an interrupt.
     pub fn fit(&self, features: &Matrix, seed: u64, control: &Control) -> Result<Kernel> {
         let per_variance = |parameter: &ParameterSpec| {
             matches!(parameter, ParameterSpec::Fallback(Fallback::PerVariance(_) | Fallback::PerDistance(_)))

@@ -23,7 +23,7 @@ const BLOCK: usize = 4096;
 /// without any.
 ///
 /// # Errors
-/// An interruption.
+/// An interrupt.
 pub(super) fn total_variance(features: &Matrix, control: &Control) -> Result<f64> {
     let n = features.rows().max(1) as f64;
     let sums = summed(features, control, |column, x, sums| sums[column] += x)?;
@@ -65,7 +65,7 @@ fn summed(
 /// this size, which the seed chooses. `None` with fewer than two documents, or for the dot product.
 ///
 /// # Errors
-/// An interruption.
+/// An interrupt.
 pub(super) fn median_distance(
     inner: Inner,
     features: &Matrix,

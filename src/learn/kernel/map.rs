@@ -73,7 +73,7 @@ impl FeatureMap {
     /// The map of a kernel for these (scaled) documents.
     ///
     /// # Errors
-    /// A kernel that is not a finite number on a document, or an interruption.
+    /// A kernel that is not a finite number on a document, or an interrupt.
     pub fn fit(kernel: &Kernel, features: &Matrix, options: &MapOptions, control: &Control) -> Result<Self> {
         let dim = features.columns();
         let candidates = |count: usize| {

@@ -13,7 +13,7 @@ const CANDIDATES_PER_LANDMARK: usize = 4;
 /// The size and precision of a map.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MapOptions {
-    /// Most pivots; at least 1.
+    /// Largest number of pivots; at least 1.
     pub landmarks: usize,
     /// The fraction of the largest K(x, x) that may be neglected.
     pub tolerance: f64,
@@ -28,7 +28,7 @@ impl Default for MapOptions {
 }
 
 impl MapOptions {
-    /// Most documents or pairs from which pivots are chosen.
+    /// Largest number of documents or pairs from which pivots are chosen.
     pub(super) fn candidates(&self) -> usize {
         self.landmarks.saturating_mul(CANDIDATES_PER_LANDMARK)
     }
@@ -62,7 +62,7 @@ pub fn check_diagonal(gram: &impl Gram) -> Result<()> {
     Err(not_finite())
 }
 
-/// The error about a kernel with a diagonal that is not finite.
+/// The error for a kernel with a diagonal that is not finite.
 pub fn not_finite() -> Error {
     Error::Data(
         "the kernel of a document with itself is not a finite number: scale the features or lower 'scale'"

@@ -44,7 +44,7 @@ use crate::math::{Gram, TILE, dot, pivoted, positive_part};
 /// A feature map of pairs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PairMap {
-    /// The documents of which pivots are made.
+    /// The documents that form the pivots.
     pub basis: Basis,
     /// Pivots (a_p, b_p), as document indices of the basis.
     pivots: Vec<(u32, u32)>,
@@ -128,7 +128,7 @@ impl PairMap {
     /// `offsets`.
     ///
     /// # Errors
-    /// A kernel that is not a finite number on a pair, or an interruption.
+    /// A kernel that is not a finite number on a pair, or an interrupt.
     pub fn fit(
         kernel: &Kernel,
         features: &Matrix,

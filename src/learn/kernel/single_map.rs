@@ -109,7 +109,7 @@ impl SingleMap {
     /// Writes phi of some documents into the first rows of panels with at least r columns.
     ///
     /// # Errors
-    /// An interruption.
+    /// An interrupt.
     pub fn fill(&self, features: &Matrix, rows: &[usize], out: &mut Panels, control: &Control) -> Result<()> {
         for (tile, rows) in rows.chunks(PANEL).enumerate() {
             control.check()?;
@@ -139,7 +139,7 @@ impl SingleMap {
     /// Scores of some documents by each of the functions, up to a constant for each function: a vector for each function.
     ///
     /// # Errors
-    /// An interruption.
+    /// An interrupt.
     pub fn scores(
         &self,
         features: &Matrix,

@@ -163,7 +163,7 @@ impl Search<'_> {
     fn by_squares(&self, features: &[f64], target: Target, squares: &mut [f32], error: f64) -> Vec<Near> {
         let Self { distance, smoothing, roles, .. } = self;
         Ticks::default().add(8 * squares.len());
-        // 1. The bandwidth. Infinite distances are behind all others.
+        // 1. The bandwidth. Infinite distances come last.
         let exact = |query: u32| distance.numbers_between(&self.rows.row(query as usize).to_vec(), features);
         let n = roles.count();
         let median = || {

@@ -27,13 +27,13 @@ use crate::math::{compare, keep_smallest, median};
 /// Which training queries count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SmoothingKind {
-    /// All queries alike.
+    /// All queries equally.
     Uniform,
     /// The target's own judgments only.
     Individual,
-    /// The nearest ones alike.
+    /// The nearest ones equally.
     Knn,
-    /// The ones within the bandwidth alike.
+    /// All within the bandwidth equally.
     Rectangular,
     /// Gaussian kernel.
     Gaussian,

@@ -66,7 +66,7 @@ pub trait Scorer: Sync {
     /// Scores of the documents of one query; higher is better.
     ///
     /// # Errors
-    /// A kernel that is not finite on the documents; an interruption.
+    /// A kernel that is not finite on the documents; an interrupt.
     fn scores(&self, documents: &Documents<'_>, weights: &[f64], control: &Control) -> Result<Vec<f64>>;
 
     /// [`Self::scores`] with features of some other documents of the query: of each shuffle, the scores of its orders one
@@ -145,7 +145,7 @@ impl Space {
     /// The space of a kernel, for these documents with scaled features.
     ///
     /// # Errors
-    /// A kernel that is 0 or not finite on the documents; an interruption.
+    /// A kernel that is 0 or not finite on the documents; an interrupt.
     pub fn fit(
         kernel: &kernel::KernelSpec,
         form: Form,
@@ -330,7 +330,7 @@ impl Space {
     /// Scaled documents of one query, prepared for solvers of pairwise losses.
     ///
     /// # Errors
-    /// Labels and documents of different number; weights out of range; an interruption.
+    /// Labels and documents of different number; weights out of range; an interrupt.
     pub fn pair_block(
         &self,
         documents: &Matrix,
@@ -365,7 +365,7 @@ impl Space {
     /// Scaled documents of one query, prepared for solvers of listwise losses: a matrix (rows, dim).
     ///
     /// # Errors
-    /// A space of pairs; an interruption.
+    /// A space of pairs; an interrupt.
     pub fn rows(&self, documents: &Matrix, rows: Range<usize>, control: &Control) -> Result<Matrix> {
         match &self.map {
             Map::Linear => Ok(documents.select_rows(&rows.collect::<Vec<usize>>())),

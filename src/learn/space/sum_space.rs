@@ -111,7 +111,7 @@ impl SumSpace {
     /// its weights. `last`: features after the scaled ones, for kernels that have more.
     ///
     /// # Errors
-    /// Errors of `of_member`; values that the scaling does not take; an interruption.
+    /// Errors of `of_member`; values that the scaling does not take; an interrupt.
     pub fn add_scores(
         &self,
         documents: &Documents<'_>,

@@ -118,7 +118,7 @@ pub fn several_starts(
 }
 
 impl Solution {
-    /// The better of two, with the iterations and steps of both. An interruption stays one.
+    /// The better of two, with the iterations and steps of both. An interrupt stays one.
     fn or(mut self, other: Self) -> Self {
         let iterations = self.report.iterations + other.report.iterations;
         let interrupted = other.report.stop == Stop::Interrupted;

@@ -18,7 +18,7 @@ use crate::math::dot;
 
 /// Factor of L before a step.
 const RELAXATION: f64 = 0.9;
-/// Most doublings of L in one step.
+/// Largest number of doublings of L in one step.
 const MOST_DOUBLINGS: usize = 100;
 
 /// Minimizes R over the ball of each radius B > 0, first from 0, then from the previous solution.

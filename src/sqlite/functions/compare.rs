@@ -156,7 +156,7 @@ fn pairs(models: usize) -> Vec<(usize, usize)> {
     (0..models).flat_map(|a| (a + 1..models).map(move |b| (a, b))).collect()
 }
 
-/// Tests every pair of models by every metric, of which there are `metrics`.
+/// Tests every pair of models by each of the `metrics` metrics.
 fn tests(request: &CompareRequest, evaluations: &[Evaluation], metrics: usize) -> Result<Vec<Comparison>> {
     let undefined: Undefined = options::choice(&request.options, "undefined")?;
     let pairs = pairs(evaluations.len());
@@ -178,7 +178,7 @@ fn tests(request: &CompareRequest, evaluations: &[Evaluation], metrics: usize) -
     })
 }
 
-/// The error about models that read different queries.
+/// The error for models that read different queries.
 pub(super) fn other_queries(ranking: &RankingCall<'_>) -> Error {
     ranking.source.error(
         "the models read different queries, because their columns for the role 'query' differ; set it with the option \

@@ -209,7 +209,7 @@ impl<F> Callback<'_, F> {
         ffi::SQLITE_ABORT
     }
 
-    /// Continues a panic behind the frames of FTS5.
+    /// Resumes a panic past the frames of FTS5.
     fn end(self, code: c_int) -> Result<()> {
         if let Some(panic) = self.panic {
             resume_unwind(panic);

@@ -23,7 +23,7 @@ use crate::sqlite::glue::{Call, ModelHandle, Output, text_argument};
 use crate::sqlite::source::reader::ReadSpec;
 use crate::train::options::Use;
 
-/// Most grades that are drawn one by one.
+/// Largest number of grades drawn one by one.
 const MOST_GRADES: usize = 8;
 
 /// Number of feature values at which an effect is drawn, at most.

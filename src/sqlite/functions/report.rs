@@ -268,10 +268,10 @@ fn best_feature(subject: &Subject<'_>) -> Result<Option<CrossFitted>> {
 const WORST_QUERIES: usize = 5;
 const DOCUMENTS: usize = 10;
 
-/// Most characters of an id.
+/// Longest id, in characters.
 const LONGEST_ID: usize = 40;
 
-/// Most warnings that are shown.
+/// Largest number of warnings shown.
 const WARNINGS: usize = 30;
 
 /// A text that begins with a capital letter and ends with a dot.

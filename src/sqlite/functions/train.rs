@@ -274,7 +274,7 @@ pub(super) fn algorithm_and_source(
     Ok((algorithm, text(source, "argument 'source'")?))
 }
 
-/// The error about an unknown algorithm, or about swapped arguments if the source names an algorithm.
+/// The error for an unknown algorithm, or for swapped arguments if the source names an algorithm.
 fn swapped(error: Error, name: &str, source: Option<ValueRef<'_>>) -> Error {
     let source = source.and_then(|source| text_argument("argument 'source'", source).ok());
     match source.filter(|source| algorithm::find(source).is_ok()) {

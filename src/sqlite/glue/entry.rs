@@ -159,7 +159,7 @@ fn pin() -> bool {
 /// # Safety
 /// `api` is the table of a host.
 unsafe fn version_of(api: Api) -> c_int {
-    // SAFETY: the table of every version of SQLite begins alike and has this member.
+    // SAFETY: the table begins the same in every SQLite version and has this member.
     unsafe { (*api).libversion_number }.map_or(0, |version| {
         // SAFETY: the host's own function, without arguments.
         unsafe { version() }

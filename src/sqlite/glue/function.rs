@@ -71,7 +71,7 @@ impl ScalarCall<'_> {
     /// Runs `body` with the connection that makes the call. Checkpoints inside check for interrupts.
     ///
     /// # Errors
-    /// Errors of `body`; an interruption.
+    /// Errors of `body`; an interrupt.
     #[allow(unsafe_code, reason = "the connection is needed to read sources and models")]
     pub fn with_connection<T>(&self, body: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         // SAFETY: the connection is used only during this call, on the thread that makes it.
@@ -84,7 +84,7 @@ impl ScalarCall<'_> {
     /// Runs `body` as a call of a table-valued function with these arguments.
     ///
     /// # Errors
-    /// Errors of `body`; an interruption.
+    /// Errors of `body`; an interrupt.
     #[cfg(feature = "plots")]
     #[allow(unsafe_code, reason = "table-valued functions keep statements")]
     pub fn with_call<T>(

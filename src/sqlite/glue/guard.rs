@@ -13,7 +13,7 @@ pub fn guard<T>(name: &str, body: impl FnOnce() -> Result<T>) -> rusqlite::Resul
 }
 
 /// Runs the body of a call that uses its connection. Some errors make SQLite roll back the transaction of the caller, even if the
-/// call goes on. The call then fails and says so (rule 5.19).
+/// call continues. The call then fails and says so (rule 5.19).
 pub fn in_transaction<T>(connection: &Connection, body: impl FnOnce() -> Result<T>) -> Result<T> {
     let alone = connection.is_autocommit();
     let outcome = body();
@@ -28,7 +28,7 @@ pub fn in_transaction<T>(connection: &Connection, body: impl FnOnce() -> Result<
     Err(Error::Host(format!("{problem}; SQLite has rolled back the transaction of the caller")))
 }
 
-/// The SQL error for an error of this crate. An interruption keeps its code, which hosts look for.
+/// The SQL error for an error of this crate. An interrupt keeps its code, which hosts look for.
 fn to_sqlite(name: &str, error: &Error) -> rusqlite::Error {
     match error {
         Error::Interrupted => rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_INTERRUPT), None),

@@ -62,7 +62,7 @@ impl Database {
 /// Runs `work` of a callback. Checkpoints inside check for interrupts.
 ///
 /// # Errors
-/// Errors of the work; an interruption.
+/// Errors of the work; an interrupt.
 pub fn interruptible<T>(database: Database, work: impl FnOnce() -> Result<T>) -> Result<T> {
     let probe = Probe::unprepared(database);
     stoppable(Rc::new(at_intervals(move || probe.check())), work)
@@ -74,7 +74,7 @@ const LONG: usize = 1 << 16;
 /// As [`interruptible`] if the work reads a long argument of the callback. Other work is over before a check.
 ///
 /// # Errors
-/// Errors of the work; an interruption.
+/// Errors of the work; an interrupt.
 pub fn reading<T>(context: &Context<'_>, work: impl FnOnce() -> Result<T>) -> Result<T> {
     let is_long = |index| match context.get_raw(index) {
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes.len() > LONG,

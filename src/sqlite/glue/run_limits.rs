@@ -55,7 +55,7 @@ pub fn call_options(
 /// Fits one function on all cores.
 ///
 /// # Errors
-/// Errors of the fit; an interruption.
+/// Errors of the fit; an interrupt.
 pub fn run_fit(connection: &Connection, fit: &Fit<'_>) -> Result<Function> {
     RunLimits::of(connection).run(|control| fit(control))
 }
@@ -97,7 +97,7 @@ impl RunLimits {
     /// Runs `work` on the call's threads.
     ///
     /// # Errors
-    /// Errors of the work; an interruption; the time limit; a panic.
+    /// Errors of the work; an interrupt; the time limit; a panic.
     pub fn run<T: Send>(&self, work: impl FnOnce(&Control) -> Result<T> + Send) -> Result<T> {
         let probe = Probe::of(self.database)?;
         let threads = self.threads.unwrap_or_else(cores);
@@ -137,7 +137,7 @@ impl RunLimits {
     /// Runs `work` on the calling thread. Checkpoints inside check for interrupts and the time limit.
     ///
     /// # Errors
-    /// Errors of the work; an interruption; the time limit.
+    /// Errors of the work; an interrupt; the time limit.
     pub fn run_here<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
         let (limits, probe) = (self.clone(), Probe::unprepared(self.database));
         stoppable(Rc::new(at_intervals(move || limits.check(&probe))), work)
@@ -173,7 +173,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(8);
 /// Runs `attempt` until it returns another result than [`Error::Busy`], or until 5 seconds have passed since it first failed.
 ///
 /// # Errors
-/// Errors of the last attempt; an interruption and the time limit, between two attempts.
+/// Errors of the last attempt; an interrupt and the time limit, between two attempts.
 pub fn retry_busy<T>(limits: &RunLimits, mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
     let mut last = None;
     let mut pause = FIRST_PAUSE;

@@ -97,7 +97,7 @@ pub fn id_of(value: ValueRef<'_>) -> Id {
     }
 }
 
-/// The identifier in a row of a source. An empty text is none, as NULL: a CSV import makes it of a missing value.
+/// The identifier in a source row. Empty text counts as NULL: a CSV import writes it for a missing value.
 pub fn row_id(value: ValueRef<'_>) -> Id {
     if value == ValueRef::Text(b"") { Id::Null } else { id_of(value) }
 }

@@ -15,7 +15,7 @@ use crate::base::{Error, Result, nearest, shorten};
 use crate::model::CandidateView;
 use crate::sqlite::glue::{RunLimits, from_host, retry_busy, sql};
 
-/// Most names of changed tables in a warning.
+/// Largest number of changed tables that a warning names.
 const MOST_NAMES: usize = 10;
 
 /// Longest statement in a message, in characters.

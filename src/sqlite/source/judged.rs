@@ -91,7 +91,7 @@ impl JudgedDocuments {
     /// Each judged document's score as a candidate; negative infinity if it is not a candidate.
     ///
     /// # Errors
-    /// A candidate of another query; an interruption.
+    /// A candidate of another query; an interrupt.
     pub fn scores(&self, candidates: &Dataset, scores: &[f64], control: &Control) -> Result<Vec<f64>> {
         let mut all = vec![f64::NEG_INFINITY; self.data.n_docs()];
         for (query, id) in candidates.query_ids.iter().enumerate() {

@@ -231,7 +231,7 @@ impl<'a> Store<'a> {
         }
     }
 
-    /// The error about a name without any version.
+    /// The error for a name without any version.
     fn unknown_model(&self, text: &str) -> Result<Error> {
         let table = self.table();
         let sql = format!("SELECT DISTINCT name FROM {table} WHERE {IS_VERSION} ORDER BY name LIMIT 50");
@@ -384,7 +384,7 @@ impl ModelHandle {
     }
 }
 
-/// Largest BLOB of which SQLite is asked for its first bytes. It would read a larger one whole, which is opened instead.
+/// Largest BLOB whose prefix is queried. SQLite would read a larger one whole, so that is opened incrementally.
 const SMALL_BLOB: usize = 1 << 16;
 
 /// The active version of a name in `main`, if it is cached. The statement that finds it is kept. `None` says nothing

@@ -176,7 +176,7 @@ impl Store<'_> {
         let written = retry_busy(self.limits, || {
             let transaction = StoreTransaction::begin(self.connection, self.alone)?;
             let stored = self.write(new)?;
-            // The busy handler of the host may have waited for long. An interrupt makes the commit fail by itself.
+            // The host's busy handler may have waited long. An interrupt makes the commit fail on its own.
             self.limits.check_time()?;
             Ok((stored, transaction))
         });
@@ -349,7 +349,7 @@ impl Store<'_> {
 
     /// Runs a statement of an open transaction. It may return rows: `PRAGMA count_changes` makes every change return one.
     fn run(&self, sql: &str, values: impl rusqlite::Params) -> Result<()> {
-        // After some errors SQLite has ended the transaction by itself. The statement would commit alone.
+        // After some errors SQLite has already ended the transaction. The statement would commit alone.
         if self.connection.is_autocommit() {
             return Err(Error::Host("SQLite has ended the transaction".to_owned()));
         }

@@ -66,7 +66,7 @@ impl ScaledRows<'_> {
     /// category means. `held_out`: true for held-out queries (`n_queries`).
     ///
     /// # Errors
-    /// Too little memory; an interruption.
+    /// Too little memory; an interrupt.
     pub fn without(
         &self,
         held_out: &[bool],
@@ -91,7 +91,7 @@ impl Held {
     /// Puts the documents of a source into the bins of the training.
     ///
     /// # Errors
-    /// Too little memory; an interruption.
+    /// Too little memory; an interrupt.
     pub fn new(data: Dataset, start: Vec<f64>, prepared: &Prepared, control: &Control) -> Result<Self> {
         let bytes = Prepared::bytes_of(&data.features).saturating_add(bytes_of::<f64>(data.n_docs()));
         let memory = control.reserve(bytes, "validation documents in bins", "use fewer of them")?;
@@ -226,7 +226,7 @@ fn judged(data: &Dataset) -> Vec<bool> {
 /// Validation result for the sum of two ensembles with `trees` trees in all, and warnings for the caller.
 ///
 /// # Errors
-/// An interruption.
+/// An interrupt.
 pub(super) fn of_sum(
     spec: &TreesSpec,
     data: &Dataset,
@@ -474,7 +474,7 @@ fn scores(
 /// The mean of the metric over the held-out queries, and the value and weight of each.
 ///
 /// # Errors
-/// An interruption.
+/// An interrupt.
 pub(in crate::train) fn values(
     validation: &ValidationSpec,
     measured: &[Measured<'_>],

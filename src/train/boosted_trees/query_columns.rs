@@ -57,7 +57,7 @@ impl QueryColumns {
     /// Each document's encoded query features, in bins.
     ///
     /// # Errors
-    /// Too little memory; an interruption.
+    /// Too little memory; an interrupt.
     pub fn prepared(&self, data: &Dataset, options: TreeOptions, control: &Control) -> Result<Prepared> {
         self.with_matrix(data, control, |matrix| Prepared::new(matrix, options.bins, options.seed, control))
     }

@@ -13,7 +13,7 @@ use crate::math::Random;
 use crate::model::Implicit;
 use crate::train::select::{Selection, SelectionRule, Split, TunedValue, Values};
 
-/// Most users with held-out pairs whose lists are measured.
+/// Largest number of users with held-out pairs that are measured.
 const MOST_USERS: usize = 2000;
 /// Lambda if nothing can be held out, as an index of the candidates: one that serves most data.
 const FALLBACK: usize = 3;

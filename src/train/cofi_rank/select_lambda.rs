@@ -19,7 +19,7 @@ use crate::train::select::{
 /// At each lambda, smallest first, the metric of each list; `None` if it is undefined. Empty at lambdas that were skipped.
 type ListValues = Vec<Vec<Option<f64>>>;
 
-/// Folds of which each is held out once.
+/// Folds, each held out once.
 const FOLDS: usize = 5;
 /// Lambda if nothing can be held out. The factors are almost 0.
 const FALLBACK_LAMBDA: f64 = 10.0;

@@ -56,7 +56,7 @@ pub(super) enum Regularized {
 /// the training, and w0 is from other rows. `None` if the loss has no Lipschitz constant.
 ///
 /// # Errors
-/// An interruption.
+/// An interrupt.
 pub(super) fn bound(
     loss: &Loss,
     data: &Dataset,

@@ -1,6 +1,6 @@
 //! Products of document features with features of the query, for one function of all queries (`model/interactions.rs`).
 //!
-//! The documents x of a query with the numbers z become (x, phi_1(z) x, ..., phi_K(z) x), of which a linear function is fitted.
+//! The documents x of a query with the numbers z become (x, phi_1(z) x, ..., phi_K(z) x), and a linear function is fitted.
 //!
 //! | option | phi(z) |
 //! |---|---|
@@ -34,7 +34,7 @@ impl Products {
     /// The products that a training asks for; `None` without an interaction.
     ///
     /// # Errors
-    /// Query features of which none is a number; an interruption; too little memory.
+    /// No numeric query feature; an interrupt; too little memory.
     pub fn fit(spec: &GridSpec, data: &Dataset, control: &Control) -> Result<Option<Self>> {
         if matches!(spec.interaction, Interaction::None | Interaction::Auto) {
             return Ok(None);
@@ -68,7 +68,7 @@ impl Products {
     /// phi(z) of each query, shape (`n_queries`, count), of documents that are not scaled yet.
     ///
     /// # Errors
-    /// Query features that are missing; an interruption; too little memory.
+    /// Query features that are missing; an interrupt; too little memory.
     pub fn functions(&self, data: &Dataset, control: &Control) -> Result<Matrix> {
         let (encoded, _memory) = encode(&self.rule, data, control)?;
         self.functions_of(&encoded, control)
@@ -77,7 +77,7 @@ impl Products {
     /// phi(z) of queries with these encoded features (`n_queries`, width of a row).
     ///
     /// # Errors
-    /// An interruption.
+    /// An interrupt.
     pub fn functions_of(&self, encoded: &Array2<f64>, control: &Control) -> Result<Matrix> {
         self.queries.rows(&numbers(&self.rule, encoded), 0..encoded.nrows(), control)
     }
@@ -85,7 +85,7 @@ impl Products {
     /// Adds the products with these functions to scaled documents.
     ///
     /// # Errors
-    /// An interruption; too little memory.
+    /// An interrupt; too little memory.
     pub fn add(&self, phi: &Matrix, data: &mut Dataset, control: &Control) -> Result<Reservation> {
         let (n, m, count) = (data.n_docs(), data.features.columns(), self.count());
         let width = m.saturating_mul(1 + count);

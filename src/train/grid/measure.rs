@@ -263,7 +263,7 @@ impl Session<'_> {
         };
         let space = &neighborhood.blocks.space;
         let streams = neighborhood.streams(spec, control)?;
-        // A factorization solves least squares alike for one lambda and for several.
+        // A factorization gives the same least-squares solution for one lambda and for several.
         let is_direct = grid.loss.shape() == Shape::Quadratic && streams.is_none();
         let functions: Vec<Vec<f64>> = if quality == FitQuality::Final && !is_direct {
             let fit = |lambda: &f64| {

@@ -27,7 +27,7 @@ pub(super) struct Session<'a> {
     pub rule: Option<QueryFeatureRule>,
     /// Products of document features with query features.
     pub products: Option<Products>,
-    /// Those of the prior. A function per query has none itself.
+    /// Products of the prior. A function per query has no products itself.
     pub prior_products: Option<Products>,
     pub neighborhood: Neighborhood,
     /// Signs of weights; empty without.
@@ -49,7 +49,7 @@ impl<'a> Session<'a> {
     /// Scales the training set and forms what all functions have in common.
     ///
     /// # Errors
-    /// Data from which nothing can be learned, or not in reasonable time; an interruption;
+    /// Data from which nothing can be learned, or not in reasonable time; an interrupt;
     /// [`Error::Memory`](crate::base::error::Error::Memory).
     pub fn new(spec: &'a GridSpec, mut data: Dataset, control: &'a Control) -> Result<Self> {
         let is_local = spec.smoothing.kind != SmoothingKind::Uniform;

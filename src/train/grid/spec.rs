@@ -44,7 +44,7 @@ const QUERIES_OF_THE_PAPER: f64 = 40.0;
 
 /// Largest number of training queries that span the functions of query features.
 const QUERY_LANDMARKS: usize = 40;
-/// Most products of document features with functions of query features if `interaction` is "auto".
+/// Largest number of products of document and query features if `interaction` is "auto".
 const PRODUCTS: usize = 500;
 /// With fewer of these queries "auto" takes no interactions.
 const LEAST_QUERY_LANDMARKS: usize = 4;
@@ -235,7 +235,7 @@ impl GridSpec {
     /// query features tell. Returns what the query features that are used tell.
     ///
     /// # Errors
-    /// An interruption; [`Error::Memory`].
+    /// An interrupt; [`Error::Memory`].
     pub(super) fn for_rows(
         &self,
         data: &Dataset,

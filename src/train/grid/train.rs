@@ -307,7 +307,7 @@ impl Session<'_> {
 
 // Report of penalties without a lambda.
 
-/// Eigenfunctions of which the report has eigenvalues and coefficients: the leading ones.
+/// Number of leading eigenfunctions whose eigenvalues and coefficients are reported.
 const MOST_LISTED: usize = 100;
 
 /// Lambda, or the report's replacement, for the chosen parameter.

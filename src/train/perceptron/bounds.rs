@@ -86,7 +86,7 @@ impl Parabola {
 /// Computes the bounds. `counted`: number of rounds of the call that used each document (`n_docs`).
 ///
 /// # Errors
-/// An interruption.
+/// An interrupt.
 pub(super) fn report(
     perceptron: &Perceptron,
     start: &Start,
@@ -263,7 +263,7 @@ pub(super) struct Separator {
 /// weights. Without one, the reason.
 ///
 /// # Errors
-/// An interruption; [`Error::Memory`](crate::base::error::Error::Memory).
+/// An interrupt; [`Error::Memory`](crate::base::error::Error::Memory).
 pub(super) fn best_separator(
     perceptron: &Perceptron,
     data: &Dataset,

@@ -113,7 +113,7 @@ impl Perceptron {
     /// One round: the documents of a query, with the features of the training, and their relevance.
     ///
     /// # Errors
-    /// Numbers that are too large; an interruption. The perceptron must not be used afterwards.
+    /// Numbers that are too large; an interrupt. The perceptron must not be used afterwards.
     pub fn round(&mut self, documents: &Documents<'_>, labels: &[f64], control: &Control) -> Result<Round> {
         let scores = self.scores(documents, &self.progress.weights, control)?;
         if !scores.iter().all(|score| score.is_finite()) {

@@ -144,7 +144,7 @@ pub struct Selection {
     pub gain: Option<Gain>,
 }
 
-/// Fewest queries that show a gain over a baseline.
+/// Smallest number of queries that can show a gain over a baseline.
 const FEWEST_SHOWN: usize = 10;
 
 /// A mean difference over queries, above 0 if it is a gain.
@@ -171,7 +171,7 @@ impl Gain {
     }
 
     /// Whether it is more than one standard error above 0, or the whole interval over judgments that contradict a baseline.
-    /// Fewer queries show nothing: their differences may be alike by chance.
+    /// Fewer queries show nothing: differences may agree by chance.
     pub fn is_shown(self, are_contradicting: bool) -> bool {
         if self.error.queries < FEWEST_SHOWN {
             return false;

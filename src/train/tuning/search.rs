@@ -172,7 +172,7 @@ impl Search {
     /// settings, then folds.
     ///
     /// # Errors
-    /// Errors of the fits; an interruption; too much memory.
+    /// Errors of the fits; an interrupt; too much memory.
     pub fn scores(&self, rows: &SearchRows, group: usize, control: &Control) -> Result<Vec<Score>> {
         let group = &self.groups[group];
         let folds: Vec<usize> = (0..rows.folds.count()).collect();
@@ -318,7 +318,7 @@ pub fn fitted_model(
 /// The score of each document.
 ///
 /// # Errors
-/// Documents that have no scores; an interruption.
+/// Documents that have no scores; an interrupt.
 pub fn scores_of(model: &Model, data: &Dataset, control: &Control) -> Result<Vec<f64>> {
     let cache = FitCache::new(0);
     let mut step = ScoringJob::start(model, Key::default(), data, &cache, control)?;

@@ -43,7 +43,7 @@ pub(super) enum Lambdas {
     ChosenInFold,
 }
 
-/// Whether an option is an array of which a search tries each value. Arrays of lambda, of its replacement and of
+/// Whether an option is an array whose values a search tries. Arrays of lambda, of its replacement and of
 /// `decoder_power` are values that a training understands itself.
 pub fn has_arrays(options: &Params) -> bool {
     arrays(options)
@@ -51,12 +51,12 @@ pub fn has_arrays(options: &Params) -> bool {
         .any(|(key, _)| !OPTIONS.iter().any(|def| def.key == *key && def.rule.takes_arrays()))
 }
 
-/// Whether any option is an array of which a search tries each value.
+/// Whether any option is an array whose values a search tries.
 pub fn has_any_arrays(options: &Params) -> bool {
     !arrays(options).is_empty() || PATHS.iter().any(|key| options.get(key).is_some_and(Value::is_array))
 }
 
-/// An option of which this algorithm takes several values.
+/// An option for which this algorithm takes several values.
 pub fn example(algorithm: &AlgorithmDef) -> &'static str {
     let read = |key: &&'static str| (algorithm.reads)(key);
     ["lambda", "kernel", "scale"].into_iter().find(read).unwrap_or("scale")

@@ -45,7 +45,7 @@ pub struct RawSplit {
 }
 
 impl RawSplit {
-    /// A split of which nothing else is known, with children that are set later.
+    /// A split without further facts, with children that are set later.
     pub fn new(feature: usize, test: Test, missing_left: bool) -> Self {
         let unknown = f64::NAN;
         Self {

@@ -22,7 +22,7 @@ impl GeneralForest {
     /// after the other.
     ///
     /// # Errors
-    /// An interruption.
+    /// An interrupt.
     pub fn shuffled(&self, rows: &[f64], shuffles: &[Shuffle], control: &Control) -> Result<Vec<Vec<f64>>> {
         let n = rows.len() / self.width.max(1);
         // 1. The columns of the splits that each shuffle changes.

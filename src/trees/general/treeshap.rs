@@ -1,6 +1,6 @@
 //! Feature contributions to a score: exact Shapley values, path-dependent (Lundberg et al. 2018, algorithm 2).
 //!
-//! The value of a set S of features is the mean of a tree for a document of which only S is known: at a split of S it goes
+//! The value of a set S of features is the mean of a tree for a document when only S is known: at a split of S it goes
 //! where the document goes, at other splits both ways, weighted by the children's training weights. The base is the
 //! value of no features. Base and contributions add up to the score in 64-bit floats; a model that sums in 32-bit floats
 //! rounds its score after each tree.

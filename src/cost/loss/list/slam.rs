@@ -121,7 +121,7 @@ pub struct SlamQuery {
     weights: Vec<f64>,
     /// Documents from the lowest grade to the highest; equal grades keep their order.
     ascending: Vec<usize>,
-    /// Positions in `ascending` behind each group of equal grades.
+    /// Positions in `ascending` after each group of equal grades.
     ends: Vec<usize>,
     margin: f64,
     active: Active,

@@ -28,7 +28,7 @@ use crate::math::{axpy, dot};
 
 /// Position of the next planes between the best V and V(a).
 const STEP: f64 = 0.4;
-/// Most sweeps of a pass.
+/// Largest number of sweeps per pass.
 const MOST_SWEEPS: usize = 5;
 /// Sweeps end when the dual is this close to its maximum, relative to the gap.
 const MODEL_ACCURACY: f64 = 0.5;

@@ -51,7 +51,7 @@ pub(super) struct Cuts {
     idle: Vec<u32>,
     /// Products of the slopes.
     gram: Vec<Vec<f64>>,
-    /// Most planes.
+    /// Largest number of planes.
     most: usize,
     /// The last ones used, the oldest first.
     last: VecDeque<Evaluation>,

@@ -13,7 +13,7 @@ const KEPT_NUMBERS: usize = 4_000_000;
 
 const KEPT: [usize; 2] = [12, 250];
 
-/// Most kept planes of a user; 0 for smooth losses.
+/// Largest number of planes kept per user; 0 for smooth losses.
 pub fn kept_planes(loss: &Loss, ratings: &Ratings) -> usize {
     if loss.is_smooth_list() {
         return 0;

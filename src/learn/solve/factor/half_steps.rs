@@ -30,7 +30,7 @@ impl Factorization<'_> {
     /// Fits U to V, users in parallel.
     ///
     /// # Errors
-    /// An interruption.
+    /// An interrupt.
     pub fn fit_users(&mut self, factors: &mut Factors, step: HalfStep, control: &Control) -> Result<()> {
         let Factors { rank, users, items } = factors;
         let (rank, items) = (*rank, &*items);
@@ -58,7 +58,7 @@ impl Factorization<'_> {
     /// losses.
     ///
     /// # Errors
-    /// An interruption.
+    /// An interrupt.
     pub fn fit_items(
         &mut self,
         factors: &mut Factors,

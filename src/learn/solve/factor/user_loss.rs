@@ -3,7 +3,7 @@
 use crate::cost::loss::{Loss, PairDef, QueryLoss};
 use crate::math::{Objective, Ridge};
 
-/// Most new planes of a user in a half step. The next one starts with them.
+/// Largest number of new planes per user in a half step. The next one starts with them.
 pub(super) const MOST_USER_PLANES: usize = 6;
 
 /// The penalty of a half step, and when it ends.
@@ -13,7 +13,7 @@ pub struct HalfStep {
     pub lambda: f64,
     /// Requested gap, relative to the objective, for a user's problem and for the problem of all items.
     pub tolerance: f64,
-    /// Most planes or iterations.
+    /// Largest number of planes or iterations.
     pub most: usize,
 }
 

@@ -133,7 +133,7 @@ impl<'a> WeightedSquares<'a> {
     /// method. All its entries are 0 or above, so the ones are not orthogonal to its vector.
     ///
     /// # Errors
-    /// An interruption.
+    /// An interrupt.
     pub fn largest_lambda(&self, control: &Control) -> Result<f64> {
         let weight = |pair: usize| 1.0 + self.pairs.values[pair];
         let (mut items, mut found) = (vec![1.0; self.pairs.n_items], 0.0);
@@ -168,7 +168,7 @@ impl<'a> WeightedSquares<'a> {
     /// Fits U to V, users in parallel.
     ///
     /// # Errors
-    /// An interruption; a system without a solution in double precision.
+    /// An interrupt; a system without a solution in double precision.
     pub fn fit_users(&self, factors: &mut Factors, lambda: f64, control: &Control) -> Result<()> {
         let Factors { rank, users, items } = factors;
         let pairs = |user: usize| -> Vec<(u32, f64)> {
@@ -222,7 +222,7 @@ fn fit_rows(
     control.check()
 }
 
-/// The error about a system without a solution.
+/// The error for a system without a solution.
 pub fn no_solution(lambda: f64) -> Error {
     Error::Data(format!(
         "weighted least squares with lambda {lambda:e} has no solution in double precision: counts times 'count_weight' are too \

@@ -17,11 +17,11 @@ use crate::cost::loss::Shape;
 use crate::learn::solve::{ListMethod, SolverDef, plane_bytes};
 use crate::math::{Best, Method, Ridge, axpy, difference, dot, iterate, solve_path};
 
-/// Most visits of all queries in a round.
+/// Largest number of sweeps over all queries per round.
 const MOST_SWEEPS: usize = 30;
 /// Accuracy of the dual in a round, relative to the gap.
 const INNER_ACCURACY: f64 = 0.1;
-/// Most moves of weight in one visit of a query.
+/// Largest number of weight moves per visit of a query.
 const MOST_MOVES: usize = 5;
 /// Number of rounds without weight after which a plane is dropped.
 const MOST_IDLE_ROUNDS: u32 = 50;

@@ -132,7 +132,7 @@ impl Gram {
     pub fn of_hessian_at_0(problem: &ListProblem<'_>) -> Result<Self> {
         let dim = problem.dim();
         Self::of_rows(dim, &problem.blocks, |query, (block, weight)| {
-            // Where all documents are alike, the Hessian is a (I - 1 1' / n); a by one product with a vector.
+            // Where all documents are equal, the Hessian is a (I - 1 1' / n); a by one product with a vector.
             let n = block.n_docs();
             let direction: Vec<f64> = (0..n).map(|document| 1.0 - 2.0 * (document % 2) as f64).collect();
             let (zeros, mut product) = (vec![0.0; n], vec![0.0; n]);

@@ -219,7 +219,7 @@ impl Slabs<'_> {
     /// The sums over these queries, given by their numbers.
     ///
     /// # Errors
-    /// A loss that is not quadratic; an interruption; too little memory.
+    /// A loss that is not quadratic; an interrupt; too little memory.
     pub fn gram(&self, control: &Control) -> Result<Gram> {
         let mut sums = SingleSums::zero(self.map.dim() + 1);
         self.add_to(&mut sums, control)?;

@@ -32,7 +32,7 @@ const TRIAL_ROUNDS: usize = 5;
 const ITERATIONS: u32 = 5;
 /// A start is left if its objective after the trial is above this multiple of the best.
 const CLOSE: f64 = 1.1;
-/// Most doublings of a step.
+/// Largest number of step doublings.
 const MOST_DOUBLINGS: i32 = 4;
 
 /// Solves for each lambda.

@@ -45,7 +45,7 @@ pub enum Cut {
 /// because nothing is iterated.
 ///
 /// # Errors
-/// A loss that is not quadratic; an interruption.
+/// A loss that is not quadratic; an interrupt.
 pub fn spectral_path(
     problem: &ListProblem<'_>,
     cut: Cut,
@@ -58,7 +58,7 @@ pub fn spectral_path(
 /// As [`spectral_path`], from the sums over documents.
 ///
 /// # Errors
-/// An interruption.
+/// An interrupt.
 pub fn spectral_of_sums(
     gram: &Gram,
     cut: Cut,
@@ -107,7 +107,7 @@ fn kept(values: &[f64], cut: Cut, parameter: f64) -> usize {
 /// The eigenpairs of the empirical ranking operator of a problem, largest eigenvalue first.
 ///
 /// # Errors
-/// A loss that is not quadratic; an interruption.
+/// A loss that is not quadratic; an interrupt.
 pub fn eigenpairs(problem: &ListProblem<'_>, control: &Control) -> Result<Eigen> {
     let gram = Gram::of(problem.dim(), &problem.blocks)?;
     eigen::symmetric(gram.matrix(), gram.dim(), control)
@@ -132,7 +132,7 @@ pub fn eigenpairs(problem: &ListProblem<'_>, control: &Control) -> Result<Eigen>
 // for which a pass over the documents computes R and g. **Convex losses** have cutting planes
 // (`optim::cutting_planes::l1`). Both ignore the center and the start of a problem.
 
-/// Most visits of the weights that are not 0 in a round.
+/// Largest number of sweeps over the nonzero weights per round.
 const MOST_SWEEPS: usize = 20;
 /// The visits end at a change of the scores of this size, relative to the first.
 const SMALL_CHANGE: f64 = 1e-3;

@@ -22,7 +22,7 @@ use crate::base::Control;
 use crate::math::optim::projected_gradient::project;
 use crate::math::{Objective, Solution, StopRule, difference, dot, iterate, norm, solve_path};
 
-/// Most values of mu for one minimum of the planes.
+/// Largest number of trial values of mu per minimum of the planes.
 const MOST_TRIALS: usize = 100;
 /// Least factor of mu while every minimum is in the ball.
 const STEP: f64 = 4.0;

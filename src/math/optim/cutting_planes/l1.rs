@@ -138,7 +138,7 @@ impl Penalized for Absolutes<'_> {
 // the step of xi leaves a system over features, (G'(A/S)G + 1/D) dw = ..., with D = p/u + n/v. All iterates satisfy the
 // constraints up to rounding, so each a gives a lower bound after a scaling that removes the rest.
 
-/// Most steps for one minimum.
+/// Largest number of steps for one minimum.
 const MOST_STEPS: usize = 60;
 /// Fraction of the way to the nearest constraint that a step goes at most.
 const TO_CONSTRAINT: f64 = 0.95;

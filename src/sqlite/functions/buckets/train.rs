@@ -205,7 +205,7 @@ impl Packs<'_> {
         check_buckets("column \"bucket\": the number of buckets", buckets)
     }
 
-    /// The answer of all packs, a few of which are in memory at a time.
+    /// The answer of all packs, with only a few in memory at a time.
     fn pass(&self, rows: &mut Rows<'_>, state: &State) -> Result<Answer> {
         let mut merged = Merged::new(&self.call.limits.memory);
         loop {

@@ -9,7 +9,7 @@ use crate::base::{Error, columns_text};
 use crate::data::is_like_id;
 
 impl ColumnChoice<'_> {
-    /// The error about columns that could each fill a role. In a training its proposal makes no feature of the others,
+    /// The error for several columns that could fill a role. In a training its advice excludes the others as features,
     /// unless they may be ratings that are known before.
     pub(super) fn ambiguous(&self, role: &str, candidates: &[usize]) -> Error {
         let names: Vec<&str> = candidates.iter().map(|column| self.names[*column].as_str()).collect();
@@ -41,7 +41,7 @@ impl ColumnChoice<'_> {
         columns_text(self.columns, role.map(|(role, name)| (role, json!(name))), ignored)
     }
 
-    /// The error about a role without a column that it needs (rules 2.4, 2.9).
+    /// The error for a role without a column that it needs (rules 2.4, 2.9).
     pub(super) fn absent(&self, role: &str) -> Error {
         let mut reasons = Vec::new();
         if let Some(name) =

@@ -60,7 +60,7 @@ fn matrix(rows: usize, columns: usize, entry: impl Fn(usize, usize) -> f64) -> C
 /// A linear function of a query's scores: slopes and offset.
 type Plane = (Vec<f64>, f64);
 
-/// The linear functions of which SVM-MAP is the maximum: 1 - AP and the pairs that a ranking misorders.
+/// The linear functions whose maximum is SVM-MAP: 1 - AP and the pairs that a ranking misorders.
 fn planes_of_map(labels: &[f64]) -> Vec<Plane> {
     let relevant: Vec<bool> = labels.iter().map(|label| *label >= 1.0).collect();
     let r = relevant.iter().filter(|relevant| **relevant).count();
@@ -140,7 +140,7 @@ fn svm_map_is_minimized() {
     }
 }
 
-/// The linear functions of which the convex bound of `direct` is the maximum, with the measure NDCG@2 and its discounts as
+/// The linear functions whose maximum is the convex bound of `direct`, with the measure NDCG@2 and its discounts as
 /// decoder.
 fn planes_of_direct(labels: &[f64]) -> Vec<Plane> {
     let a: Vec<f64> = [1.0, 1.0 / 3f64.log2()].into_iter().chain([0.0; 10]).take(labels.len()).collect();

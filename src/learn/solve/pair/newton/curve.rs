@@ -30,7 +30,7 @@ pub(super) trait Curve: Copy + Send + Sync {
     }
 }
 
-/// A sum of losses: `plain` plus the logarithm of `product`, each lane by itself.
+/// A sum of losses: `plain` plus the logarithm of `product`, lane by lane.
 pub(super) struct LossSum {
     plain: Lanes,
     product: Lanes,

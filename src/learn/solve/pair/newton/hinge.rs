@@ -104,7 +104,7 @@ impl Curvature {
 enum PairSystems {
     Unused,
     Used,
-    /// The fit stalled with them: with tiny lambda they lose digits. It goes on with matrices.
+    /// The fit stalled with them: with tiny lambda they lose digits. It continues with matrices.
     GivenUp,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The answer contains everything for a step: sums of a pass at two widths, X'g at both, and the Hessian at the first.
 //! The second width is the one that the next round of Newton's method is expected to have, so that its first pass asks
-//! nothing. The first step takes the Hessian at hand, whose zone is wider. Nothing is stored per pair, so there are no
+//! nothing. The first step uses the available Hessian, whose zone is wider. Nothing is stored per pair, so there are no
 //! multipliers.
 
 use super::chunk::PassSums;

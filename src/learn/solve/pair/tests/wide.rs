@@ -26,7 +26,7 @@ fn many_features_reach_the_gap_with_any_number_of_threads() {
     }
 }
 
-/// Numbers beyond single precision: the solver goes on in double precision.
+/// Numbers beyond single precision: the solver continues in double precision.
 #[test]
 fn features_too_large_for_single_precision_are_fitted() {
     let (docs, dim, queries, scale) = (45, 270, 20, 1e30);
