@@ -6,7 +6,7 @@ use super::features::{CategoryValues, Features};
 use crate::base::{Error, Result};
 use crate::data::{self, Id, QueryValue, is_weight};
 
-/// The name of a data set in messages.
+/// A data set's name in messages.
 pub(super) const SOURCE: &str = "Dataset";
 
 /// One document of a query, for [`Dataset::from_rows`].

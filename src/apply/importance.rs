@@ -15,13 +15,13 @@ use crate::learn::space::{Function, Scorer};
 use crate::math::Random;
 use crate::model::Model;
 
-/// Permutations of a feature in a query. The loss of the query is their mean.
+/// Permutations per feature and query. A query's loss is the mean over them.
 const PERMUTATIONS: usize = 10;
 
 /// Scores of a query that are in memory together.
 const SCORES: usize = 1 << 20;
 
-/// Numbers of a document that products of kernels take.
+/// Numbers per document for kernels that are products.
 const KERNEL_NUMBERS: usize = 400;
 
 /// Columns of a query that are permuted together.
@@ -100,7 +100,7 @@ pub fn importance(
     })
 }
 
-/// Bytes of the scaled features, of the values of all queries, and of what each thread copies.
+/// Memory in bytes for the scaled features, all queries' values, and each thread's copies.
 fn bytes(data: &Dataset, spec: &ImportanceSpec<'_>, scorer: &dyn Scorer) -> u64 {
     let (n, width) = (data.features.columns(), scorer.width());
     let longest = (0..data.n_queries()).map(|query| data.rows(query).len()).max().unwrap_or(0);
@@ -189,7 +189,7 @@ impl Query<'_> {
         (1..self.rows.rows()).all(|row| bits(row) == bits(0))
     }
 
-    /// The metrics of the query with these scores.
+    /// The query's metrics with these scores.
     fn values(&self, scores: Vec<f64>) -> Result<Vec<Option<f64>>> {
         let (constraint, groups) = self.groups;
         let scores = push_down_unselected(constraint, groups, scores).map_err(Error::Data)?;

@@ -309,7 +309,7 @@ fn without_neighbors(model: &Model, functions: &[Arc<Function>]) -> Option<Strin
     })
 }
 
-/// Bytes of the features of queries and of functions that are fitted for them.
+/// Memory in bytes for query features and the functions fitted for them.
 fn functions_bytes(model: &Model, data: &Dataset) -> u64 {
     let numbers = |ranker: &dyn QueryAware| ranker.scorer().dim() + 2 * ranker.query_rule().width() + 16;
     let numbers = model.ranker.as_query_aware().map_or(0, numbers);

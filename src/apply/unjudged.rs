@@ -63,7 +63,7 @@ impl Depths {
     }
 }
 
-/// The grades and scores of the documents that count.
+/// Grades and scores of the documents that count.
 #[derive(Default)]
 pub struct JudgedLists {
     data: Dataset,

@@ -32,7 +32,7 @@ impl ColumnAdvice<'_> {
         matches!(self.origin, Origin::Source(Some(columns)) if columns.contains_key(role))
     }
 
-    /// The options of the call with a further role.
+    /// The call's options, with a further role.
     pub fn role(&self, role: &str, columns: Value) -> String {
         match self.origin {
             Origin::Source(given) => columns_text(given, Some((role, columns)), &[]),
@@ -40,7 +40,7 @@ impl ColumnAdvice<'_> {
         }
     }
 
-    /// The options of the call with a further column in the list of a role.
+    /// The call's options, with a further column in a role's list.
     pub fn listed(&self, role: &str, name: &str) -> String {
         let given = match self.origin {
             Origin::Source(given) => given.and_then(|columns| columns.get(role)).and_then(Value::as_array),

@@ -150,7 +150,7 @@ thread_local! {
     static CHECK: RefCell<Option<Check>> = const { RefCell::new(None) };
 }
 
-/// The payload of the unwinding that ends stopped work.
+/// The panic payload that ends stopped work.
 struct Stopped(Error);
 
 /// Restores the check of the outer work, also after a panic.

@@ -11,7 +11,7 @@ use crate::train::boosted_trees::TreesSpec;
 use crate::train::grid::GridSpec;
 use crate::train::probability;
 
-/// The training of an algorithm in buckets.
+/// An algorithm's training in buckets.
 ///
 /// # Errors
 /// Options that do not fit each other; [`Error::Unsupported`] with the reason why it does not train in buckets.

@@ -101,7 +101,7 @@ impl Width {
     }
 }
 
-/// The pack of a data set in canonical order whose missing features are NaN.
+/// Packs a data set in canonical order whose missing features are NaN.
 ///
 /// # Errors
 /// Ids that are too long.
@@ -138,7 +138,7 @@ pub fn write(data: &Dataset) -> Result<Vec<u8>> {
     Ok(Kind::Pack.seal(bytes))
 }
 
-/// The packs of a data set in canonical order, by bucket. Buckets without rows get no pack.
+/// Packs a data set in canonical order, by bucket. Buckets without rows get no pack.
 ///
 /// # Errors
 /// As [`write`].

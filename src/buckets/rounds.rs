@@ -41,7 +41,7 @@ pub struct State {
 pub struct Columns {
     /// Names of the features; empty if they are numbered.
     pub names: Vec<String>,
-    /// The columns of the roles that the caller names.
+    /// Columns by role, as named by the caller.
     pub roles: TrainingColumns,
 }
 
@@ -101,7 +101,7 @@ impl State {
         self.replay.questions.is_empty()
     }
 
-    /// Number of the round that asks now, from 1; of the rounds that were, once the training is done.
+    /// The current round, from 1; the number of rounds once the training is done.
     pub fn round(&self) -> u64 {
         self.round.number - u64::from(self.is_done())
     }

@@ -107,7 +107,7 @@ pub struct Round {
 }
 
 impl Round {
-    /// The first of the buckets with rows from `start` to `end`.
+    /// The first bucket with rows from `start` to `end`.
     fn first_in(&self, start: u32, end: u32) -> Option<u32> {
         match &self.present {
             None => (start < end).then_some(start),
@@ -291,7 +291,7 @@ impl Answer {
         }
     }
 
-    /// Bytes of the sums in memory.
+    /// Memory of the sums, in bytes.
     pub fn bytes(&self) -> u64 {
         let sums = self.nodes.values().flat_map(|node| &node.sums);
         sums.map(|sums| sums.bytes() as u64).sum()

@@ -1,4 +1,4 @@
-//! The work of a training in buckets in each round.
+//! One round of a training in buckets.
 
 use super::replay::Replay;
 use super::sums::BucketSums;

@@ -186,7 +186,7 @@ impl DatasetBuilder {
             + self.category_bytes()
     }
 
-    /// Bytes of the values of categories, and of texts that may be quantities, after a row is added.
+    /// Memory in bytes for category values, and texts that may be quantities, after a row is added.
     pub(super) fn category_bytes(&self) -> u64 {
         let texts = || self.texts.iter().map(|column| &self.columns[*column]);
         let codes = texts().filter_map(|column| column.codes.as_deref());
@@ -240,14 +240,14 @@ impl DatasetBuilder {
         self.memory.resize(needed, what, FEWER_ROWS)
     }
 
-    /// The context of the row that will come next.
+    /// The next row's context.
     pub fn next_context<'a>(&'a self, query: &'a Id, doc: Option<&Id>) -> RowContext<'a> {
         let number = self.query_numbers.get(query).map_or(1, |&number| self.query_sizes[number] + 1);
         let doc = doc.cloned().unwrap_or(Id::Integer(number));
         RowContext { source: &self.source, row: self.n_rows(), query, doc }
     }
 
-    /// The context of the row that was begun last.
+    /// The current row's context.
     pub fn last_context(&self) -> RowContext<'_> {
         self.context(self.n_rows() - 1)
     }

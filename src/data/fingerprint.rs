@@ -54,7 +54,7 @@ pub struct Fingerprint {
     pub query_features: Vec<(String, Profile)>,
 }
 
-/// The distribution of a series of numbers.
+/// The distribution of some numbers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {

@@ -513,7 +513,7 @@ impl DatasetBuilder {
         order.chunk_by(|&a, &b| self.row_query[a] == self.row_query[b]).map(in_query).sum()
     }
 
-    /// The rank of each query in the order of ids, or of first appearance.
+    /// Each query's rank, by id or by first appearance.
     fn query_ranks(&self, order: RowOrder) -> Vec<usize> {
         let mut by_id: Vec<usize> = (0..self.query_ids.len()).collect();
         if order == RowOrder::Stream {

@@ -11,7 +11,7 @@ use crate::base::{Error, Result, Strict, Ticks, shorten, text_number};
 use crate::data::query_distance::Comparison;
 use crate::math::{are_bounded, sort_items};
 
-/// Largest number of different items in the orders of one query feature: each takes a number of an encoded row.
+/// Largest number of distinct items in one query feature's orders: each takes a number of an encoded row.
 pub const MAX_ITEMS: usize = 256;
 
 /// The code of categories that no training query has.

@@ -1,6 +1,6 @@
-//! Values in the rows of a source that the training of a model did not have (rule 2.24).
+//! Values in a source's rows that did not occur in the model's training (rule 2.24).
 //!
-//! A model keeps the values of a category that have a feature or a mean, and all values of a query feature of texts. So a value of
+//! A model keeps category values that have a feature or a mean, and all values of text query features. So a value of
 //! a category without either is new, or was rare in training. The fraction of such rows in training is the usual rate. NULL
 //! is a value, too: trees take it in a feature that always had a number in training.
 

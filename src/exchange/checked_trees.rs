@@ -98,7 +98,7 @@ pub(super) fn of_terms(model: &model::Model, terms: &[Term<'_>], memory: &Memory
 /// The first child of a split, the text between the children, the second child, and the end.
 pub(super) type Children = (usize, &'static str, usize, &'static str);
 
-/// A numeric split of a program that compares 32-bit floats.
+/// A numeric split for a program that compares 32-bit floats.
 pub(super) struct SingleSplit {
     /// Values below it take the first branch.
     pub(super) below: f32,

@@ -17,7 +17,7 @@ pub(super) enum Parts<'a> {
     Trees(&'a GeneralTrees),
 }
 
-/// The text of a model in a format. `name` is the name of the model there.
+/// Writes a model in a format. `name` is the model's name there.
 ///
 /// # Errors
 /// A model that has no such form, with the forms that it has; a model without one function for all queries; too much memory.

@@ -86,7 +86,7 @@ pub fn import(
     Ok(Imported { model, warnings, memory })
 }
 
-/// The model of a text in the format [`Format::Json`].
+/// Reads a model in the format [`Format::Json`].
 fn own(bytes: &[u8], spec: &ImportSpec, find_algorithm: FindName, control: &Control) -> Result<Imported> {
     let parsed = (bytes.len() as u64).saturating_mul(PARSED_BYTES);
     let parsed = parsed.saturating_add(parsed.min(SETTINGS_BYTES));

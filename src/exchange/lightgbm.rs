@@ -16,7 +16,7 @@ use crate::trees::general::{Builder, Feature, LIGHTGBM_ZERO, Nested, RawNode, Ra
 /// Versions of the format whose rules are known.
 const VERSIONS: [&str; 3] = ["v2", "v3", "v4"];
 
-/// The keys of the header and of a tree.
+/// Keys of the header and of a tree.
 const HEADER: &str = "tree version num_class num_tree_per_iteration label_index max_feature_idx objective average_output \
      sigmoid feature_names monotone_constraints feature_infos tree_sizes boosting";
 const TREE: &str = "num_leaves num_cat split_feature split_gain threshold decision_type left_child right_child leaf_value \

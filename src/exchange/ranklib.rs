@@ -65,7 +65,7 @@ struct Trees {
     /// Ensembles of the text.
     ensembles: usize,
     builder: Builder,
-    /// The weight of the tree that is read.
+    /// Weight of the current tree.
     weight: Option<f32>,
     /// The nodes of this tree. An open split is a leaf until it ends.
     nodes: Vec<RawNode>,
@@ -211,7 +211,7 @@ fn single(text: &str) -> Result<f32, String> {
     text.trim().parse().map_err(|_| format!("'{}' is not a number", shorten(text)))
 }
 
-/// The values of these attributes of a tag. Others are refused; so a tag with many of them takes no time.
+/// Values of these attributes of a tag. Others are refused, so a tag with many attributes costs no time.
 fn attributes<const N: usize>(tag: &BytesStart<'_>, names: [&str; N]) -> Result<[Option<String>; N], String> {
     let mut values = [const { None }; N];
     for attribute in tag.attributes().with_checks(false) {

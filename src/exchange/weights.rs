@@ -22,7 +22,7 @@ pub(super) struct Weighted<'a> {
     pub(super) moments: Option<(f64, f64)>,
 }
 
-/// The features of a linear function with an affine scaling.
+/// Features of a linear function with affine scaling.
 pub(super) fn weighted<'a>(model: &'a Model, term: &Term<'a>) -> Vec<Weighted<'a>> {
     let mut ticks = Ticks::default();
     let feature = |(index, name): (usize, &'a String)| {

@@ -6,7 +6,7 @@ use super::lanes::{LANES, Lanes};
 use super::simd::simd;
 use crate::base::Ticks;
 
-/// Operations, for [`Ticks`], of a row in a product of two columns of blocks.
+/// Cost in operations, for [`Ticks`], of a row in a product of two block columns.
 const ROW_COST: usize = 8;
 
 simd! {

@@ -121,7 +121,7 @@ pub fn same(a: &[f64], b: &[f64]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(x, y)| compare(*x, *y).is_eq())
 }
 
-/// The ends of the longest runs of equal neighbors.
+/// Ends of the longest runs of equal values.
 pub fn ends_of_runs<T>(items: &[T], equal: impl Fn(&T, &T) -> bool) -> Vec<usize> {
     let mut end = 0;
     let after = |run: &[T]| {

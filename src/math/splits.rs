@@ -8,7 +8,7 @@
 use super::order::compare;
 use crate::base::{Ticks, parallel};
 
-/// Operations, for [`Ticks`], of a document in a merge, and of a comparison.
+/// Cost in operations, for [`Ticks`], of a document in a merge, and of a comparison.
 pub const MERGE_COST: usize = 16;
 
 /// Documents from which on grades are sorted on several threads.

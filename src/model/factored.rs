@@ -170,7 +170,7 @@ fn indices(known: &[Id], ids: &[Id], what: &str) -> Result<Vec<Option<usize>>> {
 pub struct User {
     /// u (rank).
     pub factors: Vec<f64>,
-    /// Indices of the items that it has rated, ascending.
+    /// Indices of the user's rated items, ascending.
     pub rated: Vec<u32>,
     /// Whether only the biases of items rank for this user: one that is not in the training, and has too few ratings of items
     /// of the model for an order.
@@ -362,7 +362,7 @@ impl Factored {
         Ok(scored)
     }
 
-    /// The name of the form in a stored model.
+    /// Name of the form in stored models.
     pub(super) fn tag(&self) -> &'static str {
         if self.implicit.is_some() { IMPLICIT_TAG } else { TAG }
     }

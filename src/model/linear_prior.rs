@@ -12,7 +12,7 @@ pub struct LinearPrior {
     pub categories: Categories,
     /// Columns where numbers, dates or durations are written as text.
     pub quantities: Quantities,
-    /// The scaling of the documents that it was trained on.
+    /// Scaling of the training documents.
     pub scaling: Scaling,
     weights: Vec<f64>,
 }

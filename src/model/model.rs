@@ -30,7 +30,7 @@ pub struct Model {
     pub ranker: Ranker,
     /// Statistics of the training data, for drift checks; `None` for online models and training in buckets.
     pub fingerprint: Option<Fingerprint>,
-    /// The blocks of the bytes that it was read from.
+    /// Blocks of the bytes that it was read from.
     index: Vec<BlobSpan>,
 }
 
@@ -53,7 +53,7 @@ pub fn no_features() -> Error {
 }
 
 impl Model {
-    /// A model of a ranker that was just fitted.
+    /// A model from a newly fitted ranker.
     pub fn new(card: Card, scaling: Scaling, ranker: Ranker) -> Self {
         Self { card, scaling, ranker, fingerprint: None, index: Vec::new() }
     }

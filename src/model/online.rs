@@ -129,7 +129,7 @@ impl OnlineState {
         Self { weights: vec![0.0; width], sum: vec![0.0; width], largest_ratio: 1.0, ..Self::default() }
     }
 
-    /// The state before the first round, for functions in the space of a kernel of documents with `width` scaled features.
+    /// The state before the first round, for functions of a document kernel with `width` scaled features.
     pub fn with_kernel(kernel: Kernel, width: usize) -> Self {
         Self { support: Some(Basis::new(kernel, &[], 0, width)), ..Self::new(0) }
     }

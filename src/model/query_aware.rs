@@ -12,7 +12,7 @@ pub trait QueryAware: Sync {
     /// The scorer of a query's documents by its function.
     fn scorer(&self) -> &dyn Scorer;
 
-    /// The function of a new query with these encoded features.
+    /// The function for a new query with these encoded features.
     ///
     /// # Errors
     /// An interrupt; blocks that are not loaded; weights that are too large.

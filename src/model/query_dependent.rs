@@ -94,7 +94,7 @@ impl QueryDependent {
         Self { neighborhood, fit, training, indices, queries_with_block }
     }
 
-    /// The name of the form in a stored model.
+    /// Name of the form in stored models.
     pub(super) fn tag(&self) -> &'static str {
         if self.fit.prior.is_some() { PRIOR_TAG } else { TAG }
     }

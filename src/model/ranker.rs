@@ -49,7 +49,7 @@ pub struct Capabilities {
 }
 
 impl Ranker {
-    /// The name of the form in a stored model.
+    /// Name of the form in stored models.
     pub fn tag(&self) -> &'static str {
         match self {
             Self::Linear(_) => linear::TAG,

@@ -154,7 +154,7 @@ impl Canvas {
     }
 }
 
-/// The width of a text in 12 units of height, estimated.
+/// Estimated width of a text of height 12.
 pub fn text_width(text: &str) -> i32 {
     (text.chars().map(width).sum::<usize>() * 66 / MEDIUM) as i32
 }
@@ -217,7 +217,7 @@ fn fitting(room: usize, letters: &mut dyn Iterator<Item = char>) -> Vec<char> {
 /// Width of a medium-wide letter.
 const MEDIUM: usize = 4;
 
-/// The width of a letter in common fonts: letters of East Asia are twice as wide as others.
+/// Width of a letter in common fonts: East Asian letters are twice as wide as others.
 fn width(c: char) -> usize {
     match c {
         'W' | 'M' | 'm' | 'w' | '@' => 6,

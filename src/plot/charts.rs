@@ -100,7 +100,7 @@ impl Bars {
     }
 }
 
-/// The left end of an area that has such names at its left.
+/// Left edge of a plot area with such names to its left.
 fn left_of_names<'a>(names: impl Iterator<Item = &'a str>) -> i32 {
     names.map(text_width).max().unwrap_or(0) + 180
 }

@@ -40,7 +40,7 @@ pub struct Coins {
 }
 
 impl Coins {
-    /// The coins of an impression of a query.
+    /// The coin flips for an impression of a query.
     pub fn new(impression: &Id, query: &Id) -> Self {
         Self { key: query.xxh64(impression.xxh64(SEED)), round: 0 }
     }

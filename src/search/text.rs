@@ -93,7 +93,7 @@ pub struct Statistics {
     idf_in: Vec<f64>,
     /// Hits of each term in a column.
     counts: Vec<u32>,
-    /// Hits of a column in the order of their ends.
+    /// A column's hits, ordered by end.
     by_end: Vec<Hit>,
     /// Offset of the last hit of each term.
     last: Vec<u32>,
@@ -240,7 +240,7 @@ impl Statistics {
         if covered == 1 {
             return u64::from(self.sizes[hits[0].term as usize]);
         }
-        // 1. Hits in the order of their ends. Terms of the same size have the order of their starts.
+        // 1. Hits ordered by end. For terms of equal size this is the order of starts.
         let sizes = &self.sizes;
         let end = |hit: &Hit| u64::from(hit.offset) + u64::from(sizes[hit.term as usize]);
         self.by_end.clear();

@@ -243,7 +243,7 @@ pub struct Trained {
     pub scaling: Scaling,
     /// The lambda of the fits; `None` if there is no lambda or another parameter replaces it.
     pub lambda: Option<f64>,
-    /// The lambda of the function that others shrink to or start at.
+    /// Lambda of the function that others shrink to or start at.
     pub prior_lambda: Option<f64>,
     /// How lambda was chosen.
     pub selection: Option<Selection>,

@@ -128,7 +128,7 @@ impl Baseline {
         self.values(data).into_iter().map(|value| value / COLUMN_UNIT).collect()
     }
 
-    /// The weight of the column with s.
+    /// The weight of the raw column: s in its units.
     pub fn column_weight(&self) -> f64 {
         self.weight * COLUMN_UNIT
     }

@@ -9,7 +9,7 @@ use super::baseline::BaselineSpec;
 use crate::base::{Error, Params, Result, shorten};
 use crate::data::{Dataset, Scaling};
 
-/// The key of the option and of a setting.
+/// Key of the option and of the setting.
 pub const KEY: &str = "monotone";
 
 /// The features and their signs, 1 or -1.

@@ -162,7 +162,7 @@ impl OptionDef {
 /// Longer lists of options do not help in a message.
 const MANY: usize = 25;
 
-/// The family of the options that most calls use.
+/// Family of options that most calls use.
 pub const COMMON: &str = "common";
 
 const TEXT_OR_OBJECT: Rule = Rule::Or(&[Rule::Text, Rule::Object]);
@@ -422,7 +422,7 @@ pub fn text<'a>(options: &'a Params, key: &str) -> &'a str {
     options.text(key).unwrap_or_else(|| default_of(key))
 }
 
-/// One of the names of an enum: the given one, or the default of the algorithm or of the table.
+/// A variant of an enum: the caller's, or the default of the algorithm or the table.
 ///
 /// # Errors
 /// A name that the enum does not have.

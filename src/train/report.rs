@@ -48,7 +48,7 @@ impl DataFacts {
         Self { queries, documents, pairs, features, feature_type: if is_double { DOUBLE } else { "f32" } }
     }
 
-    /// The counts of these rows and of those in the summary of an earlier training.
+    /// Counts of these rows and of the rows in an earlier training's summary.
     #[must_use]
     pub fn added_to(&self, earlier: &Value) -> Self {
         let sum = |key: &str, added: u64| earlier[key].as_u64().unwrap_or(0).saturating_add(added);
@@ -178,7 +178,7 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// The model of a training with its report. `facts`: counts of the rows.
+    /// A training's model with its report. `facts`: row counts.
     pub fn new(
         algorithm: &AlgorithmDef,
         spec: &dyn TrainingSpec,
@@ -208,7 +208,7 @@ impl Finished {
         finished
     }
 
-    /// The model of a training that continues one with this card. `facts`: counts of the rows of both.
+    /// The model of a training that continues one with this card. `facts`: row counts of both.
     pub fn continued(card: &Card, facts: DataFacts, means: Vec<f64>, trained: Trained) -> Self {
         Self::with_card(Card { means, ..card.clone() }, facts, trained)
     }

@@ -190,7 +190,7 @@ fn gain(
 
 /// Parts of the held-out queries.
 struct Parts {
-    /// For each judge the part of each query of its data set; empty if all of them are one part.
+    /// For each judge, its queries' parts; empty if all queries are one part.
     of_query: Vec<Vec<Option<usize>>>,
     count: usize,
 }

@@ -398,7 +398,7 @@ impl<'a> Boosting<'a> {
         self.shards.iter().flat_map(|shard| &shard.scores).copied().collect()
     }
 
-    /// The mean score of each row of some trainings on the same rows.
+    /// Each row's mean score over trainings on the same rows.
     pub fn mean_scores(trainings: &[Self]) -> Vec<f64> {
         let rows = |first: &Self| first.shards.iter().map(Shard::len).sum();
         let mut sums = vec![0.0; trainings.first().map_or(0, rows)];

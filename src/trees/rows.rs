@@ -241,7 +241,7 @@ impl Shard {
         }
     }
 
-    /// The derivative of the weighted sum of losses at a step along a tree with these leaf values.
+    /// Derivative of the weighted loss at a step along a tree with these leaf values.
     pub fn slope(&self, values: &[f64], step: f64) -> f64 {
         let mut sum = 0.0;
         let (mut scores, mut gradient) = (Vec::new(), Vec::new());

@@ -39,7 +39,7 @@ impl<'de> Deserialize<'de> for Entries {
     }
 }
 
-/// Longest text of a vector that is always read (bytes), and the bytes of each number of a longer one.
+/// Longest vector text that is always read, in bytes; longer texts may have this many bytes per number.
 pub(crate) const LONGEST_VECTOR: usize = 1_000_000;
 const LONGEST_NUMBER: usize = 100;
 

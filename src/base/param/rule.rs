@@ -44,7 +44,7 @@ pub const POSITIVE: Rule = Rule::Above(0.0, f64::MAX);
 /// A model with a larger bandwidth cannot be stored.
 const LARGEST_BANDWIDTH: f64 = 1e150;
 
-/// The factor of a multiple of the median: 1 of `median`, 0.5 of `0.5 median`; above 0.
+/// The factor in a multiple of the median: 1 for `median`, 0.5 for `0.5 median`; above 0.
 pub fn median_factor(text: &str) -> Option<f64> {
     let factor = text.strip_suffix("median")?;
     let factor = if factor.is_empty() { 1.0 } else { factor.strip_suffix(' ')?.parse().ok()? };

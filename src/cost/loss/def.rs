@@ -68,14 +68,14 @@ impl LossDef {
 pub enum LossKind {
     /// A sum over pairs of documents.
     Pairwise(PairLoss),
-    /// A function of all scores of a query.
+    /// A function of all of a query's scores.
     Listwise(MakeListwise),
 }
 
 /// Makes a listwise loss from its parameters.
 pub type MakeListwise = fn(&Params) -> Result<Arc<dyn ListwiseLoss>>;
 
-/// The properties of a loss that solvers rely on.
+/// Loss properties that solvers rely on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     /// A convex quadratic function of the scores.

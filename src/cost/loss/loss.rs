@@ -19,7 +19,7 @@ const SEED: &str = "seed";
 pub enum Loss {
     /// A sum over pairs with weights by their grades.
     Pair(PairLoss, PairWeights),
-    /// A function of all scores of a query.
+    /// A function of all of a query's scores.
     List(ListLoss),
 }
 

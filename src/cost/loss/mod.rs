@@ -1,4 +1,4 @@
-//! Losses: the cost of a ranking of one query, as a function of its scores.
+//! Losses: the cost of ranking one query, as a function of its scores.
 //!
 //! A loss depends on the labels and scores of one query, and with a [`ListConstraint`](crate::data::ListConstraint) on its
 //! row groups. It does not depend on features, weights or threads. `pair` has the pairwise losses, which solvers know by

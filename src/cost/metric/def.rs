@@ -21,7 +21,7 @@ impl Better {
     }
 }
 
-/// The documents of one query with their scores, and the options of a metric.
+/// One query's documents with scores, and the metric's options.
 #[derive(Debug)]
 pub struct ScoredList<'a, L: ?Sized = [f64]> {
     /// The relevance (N) or the subtopics of the documents.

@@ -80,7 +80,7 @@ impl Mean {
     }
 }
 
-/// The standard error of the mean of a metric over queries.
+/// The standard error of a metric's mean over queries.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StandardError {
     /// The error, of queries that are independent.

@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Formatter};
 use crate::data::{Category, CategoryFeature, CategoryValue, Missing};
 use crate::model::Model;
 
-/// The name of the query column of a model that was trained without SQL.
+/// Query column for a model that was trained without SQL.
 const QUERY_COLUMN: &str = "query_id";
 
 /// The columns of a model.

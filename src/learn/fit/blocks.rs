@@ -108,7 +108,7 @@ pub struct TrainingBlocks {
     cache: BoundedCache<usize, Arc<CachedQuery>>,
 }
 
-/// The properties of a block that depend on the training set.
+/// Block properties that depend on the training set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockFormat {
     /// Bytes of a feature: 4 or 8.
@@ -206,7 +206,7 @@ impl TrainingBlocks {
         }
     }
 
-    /// The map of the space in single precision, if that has enough digits.
+    /// The space's map in single precision, if that has enough digits.
     ///
     /// # Errors
     /// [`Error::Memory`].
@@ -350,7 +350,7 @@ impl TrainingBlocks {
         let mut sum = of_largest(fits.saturating_mul(neighbors));
         if sum > CACHE_BYTES as u64 {
             let in_use = match self.origin {
-                // The queries of a batch stay in the cache until all its fits are done.
+                // A batch's queries stay in the cache until all its fits are done.
                 Origin::CachedBlocks => of_largest(neighbors.saturating_mul(fits.min(BATCH))),
                 // Each thread may prepare queries that the cache has dropped.
                 _ => of_largest(neighbors).saturating_mul(fits.min(parallel::threads()) as u64),

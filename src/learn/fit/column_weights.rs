@@ -161,7 +161,7 @@ impl Comparisons {
         Separation { distance: self.distances[other], cost }
     }
 
-    /// The squared error of the preference that the neighbors predict.
+    /// Squared error of the neighbors' predicted preference.
     fn error(&self, neighborhood: &Neighborhood, weights: &[f64], preferences: &Array2<f64>) -> f64 {
         let Neighborhood { smoothing, distance, .. } = neighborhood;
         let others = 0..self.distances.len();

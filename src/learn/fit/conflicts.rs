@@ -14,7 +14,7 @@ use crate::learn::smoothing::SmoothingKind;
 use crate::learn::solve::{self, SOLVERS, SolverDef};
 use crate::learn::space::Form;
 
-/// The choices of one training that can conflict.
+/// Options of one training that can conflict.
 #[derive(Debug, Clone, Copy)]
 pub struct Combination<'a> {
     pub loss: &'a Loss,

@@ -60,7 +60,7 @@ pub struct QueryDependence {
     queries: usize,
     /// Share of the variation of preferences that the nearest queries explain, at most 1.
     r2: f64,
-    /// The mean improvement of a query in standard errors.
+    /// Mean improvement per query, in standard errors.
     t: f64,
     /// Number of neighbors for local fits.
     neighbors: usize,
@@ -143,7 +143,7 @@ impl QueryDependence {
         let sum = |column: usize| errors.iter().map(|of_query| of_query[column]).sum::<f64>();
         let numbers = errors.first()?.len();
         let best = (1..numbers).min_by(|a, b| sum(*a).total_cmp(&sum(*b)))?;
-        // The mean of a difference in standard errors.
+        // A difference's mean in standard errors.
         let t_of = |worse: usize, better: usize| {
             let n = errors.len() as f64;
             let difference = |of_query: &Vec<f64>| of_query[worse] - of_query[better];

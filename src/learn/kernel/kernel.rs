@@ -81,7 +81,7 @@ impl Kernel {
         Value::Object(Map::from_iter([(self.def.name.to_owned(), Value::Object(parameters))]))
     }
 
-    /// The kernel of a value that [`Self::to_json`] makes.
+    /// Reads a kernel from a value that [`Self::to_json`] makes.
     ///
     /// # Errors
     /// A value that [`Self::to_json`] does not make.

@@ -37,7 +37,7 @@ pub fn pair_bytes(problem: &PairProblem<'_>, solver: &SolverDef) -> u64 {
     copied.saturating_add(vectors).saturating_add(method)
 }
 
-/// Bytes of the vectors that iterative methods keep.
+/// Memory in bytes for the vectors of iterative methods.
 fn vectors_bytes(documents: usize, dim: usize) -> u64 {
     matrix_bytes(documents, SCORE_VECTORS).saturating_add(matrix_bytes(dim, WEIGHT_VECTORS))
 }

@@ -40,7 +40,7 @@ pub struct ListMethod {
     pub shapes: &'static [Shape],
     /// Solves the problem for each lambda.
     pub path: ListPath,
-    /// An upper bound of the bytes that it allocates, besides the prepared queries and the vectors of weights and scores.
+    /// Upper bound of the bytes that it allocates, besides the prepared queries and the weight and score vectors.
     pub bytes: fn(&ListProblem<'_>) -> u64,
 }
 

@@ -36,7 +36,7 @@ pub fn find(name: &str) -> Result<&'static SolverDef> {
     known.ok_or_else(|| Error::unknown("solver", name, NAMES.iter().copied()))
 }
 
-/// The method of the solver for this loss of pairs.
+/// The solver's method for this pair loss.
 ///
 /// # Errors
 /// A loss that the solver does not support, with the solvers that support it.
@@ -45,7 +45,7 @@ pub fn pair_method(solver: &SolverDef, loss: PairLoss) -> Result<PairMethod> {
     solver.pair.filter(|_| solver.takes(&loss)).ok_or_else(|| unsupported(solver, &loss))
 }
 
-/// The method of the solver for this loss of lists.
+/// The solver's method for this list loss.
 ///
 /// # Errors
 /// See [`pair_method`].

@@ -90,7 +90,7 @@ pub trait Scorer: Sync {
     }
 }
 
-/// A function of one space that is a summand of a score.
+/// A function of one space, as a summand of a score.
 #[derive(Debug, Clone, Copy)]
 pub struct Summand<'a> {
     /// How it scales documents, in addition to the scaling of the model.

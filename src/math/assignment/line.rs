@@ -20,7 +20,7 @@ use super::super::order::{COMPARISON, compare};
 use super::paths::{NONE, reassign};
 use crate::base::Ticks;
 
-/// Operations, for [`Ticks`], of a column in a step of a search.
+/// Cost in operations, for [`Ticks`], of a column in a search step.
 const COLUMN_COST: usize = 8;
 
 /// The problem: rows below `head` have the profits `c_p s_j - a_p b_j`, the other rows `tail_p x_j`.

@@ -6,7 +6,7 @@
 
 use crate::base::Ticks;
 
-/// Operations, for [`Ticks`], of a column in a step of the search.
+/// Cost in operations, for [`Ticks`], of a column in a search step.
 const COLUMN_COST: usize = 2;
 
 /// No column, or no row.

@@ -15,7 +15,7 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// The column of each row in the last solution.
+    /// Each row's column in the last solution.
     pub fn chosen(&self) -> &[u32] {
         &self.chosen
     }

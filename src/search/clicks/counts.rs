@@ -103,7 +103,7 @@ pub trait TakesImpressions {
     fn impression(&mut self, id: &Id, rows: &[Shown]) -> Result<()>;
 }
 
-/// The impression of a log that is read.
+/// The current impression of a log.
 #[derive(Debug, Default)]
 pub struct Impression {
     /// The id of the impression, and the query.

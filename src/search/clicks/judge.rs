@@ -23,7 +23,7 @@ const HALF_WEIGHT: f64 = 10.0;
 pub struct Judgment {
     /// Attractiveness; times satisfaction for models that have it.
     pub attractiveness: f64,
-    /// Bounds of the interval of 95 %, of the same.
+    /// Bounds of its 95% interval.
     pub interval: [f64; 2],
     /// Weight of the document in a training: e / (e + 10) for e examined rows.
     pub doc_weight: f64,

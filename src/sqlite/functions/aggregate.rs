@@ -401,7 +401,7 @@ fn numbered(number: f64) -> Topic {
     if (whole as f64 - number).abs() > 0.0 { Topic::Real(number.to_bits()) } else { Topic::Whole(whole) }
 }
 
-/// The name of an argument in a row.
+/// An argument's name, with its row.
 pub(super) fn in_row(argument: &str, row: usize) -> String {
     format!("{argument} in row {row} of the group")
 }

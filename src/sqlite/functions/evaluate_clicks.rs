@@ -126,7 +126,7 @@ fn with_column(options: Params, role: &str, name: &str) -> Params {
     options.with("columns", Value::Object(columns))
 }
 
-/// The gain of a document by its rank (rule 16.9).
+/// A document's gain by rank (rule 16.9).
 fn gain(metric: &Metric) -> Result<Gain> {
     let depth = metric.cutoff().unwrap_or(usize::MAX);
     // Clicks have no grades, so parameters in the name have no meaning.
@@ -181,7 +181,7 @@ fn rows(request: &ClickRequest<'_>) -> Result<OutputRows> {
     Ok(ready(rows))
 }
 
-/// The options with the columns of the log for queries and documents.
+/// The options, with the log's columns for queries and documents.
 fn with_log_ids(options: &Params, log: &LogSource<'_>) -> Params {
     let [_, query, doc, ..] = log.names();
     with_column(with_column(options.clone(), "query", query), "doc", doc)
@@ -228,7 +228,7 @@ struct Evaluation<'a> {
     propensities: &'a Propensities,
     /// Finds the pairs of estimated propensities.
     finder: Option<Finder<'a>>,
-    /// The rows of the impressions that are not scored yet.
+    /// Rows of impressions that are not scored yet.
     part: PartReader<'a>,
     /// Their groups and rows.
     impressions: Vec<(usize, Vec<Shown>)>,

@@ -129,7 +129,7 @@ fn explain_vector(call: &Call<'_>) -> Result<Explained> {
     })
 }
 
-/// Explains the score of a document of a source, or the difference between two documents' scores. `parameters`: names of the
+/// Explains the score of a source's document, or the difference between two documents' scores. `parameters`: names of the
 /// arguments that name the documents, from the fourth on.
 fn explain_documents(call: &Call<'_>, parameters: &[&str]) -> Result<Explained> {
     let after_documents = 3 + parameters.len();

@@ -149,7 +149,7 @@ fn query(call: &ScalarCall<'_>) -> Result<Output> {
 const TEXT_BYTES: u64 = 32;
 const TABLE_BYTES: u64 = 64;
 
-/// The tokens of a text in a table. A table without rows gives no tokens.
+/// Tokenizes a text as a table does. A table without rows gives no tokens.
 fn tokens(connection: &Connection, table: &str, text: &str) -> Result<Tokens> {
     let (TableName { sql, table, .. }, _) = find_table(connection, table)?;
     let table = quote(&table);

@@ -259,7 +259,7 @@ fn no_tokens(problem: &str) -> Error {
 }
 
 impl Match<'_> {
-    /// The match of a running call of an auxiliary function.
+    /// The match of a running auxiliary function call.
     ///
     /// # Safety
     /// FTS5 gave both pointers for a call that runs while the value is used. [`Self::with_kept`] is used with one type only.

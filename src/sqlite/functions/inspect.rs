@@ -91,7 +91,7 @@ pub(super) fn open_model(call: &Call<'_>) -> Result<ModelHandle> {
     model(call.connection, call.argument(0), None, call.state, &RunLimits::of(call.connection))
 }
 
-/// The function of the query with the features in an argument; of all queries if it is NULL.
+/// The function for the query features in an argument; the global function if it is NULL.
 pub fn function_of(call: &Call<'_>, handle: &ModelHandle, query: ValueRef<'_>) -> Result<Arc<Function>> {
     let given = Some(query).filter(|query| *query != ValueRef::Null);
     let query = given.map(|query| query_values("argument 'query_features'", query)).transpose()?;

@@ -101,7 +101,7 @@ pub fn label(id: &Id) -> String {
     shorten(id.to_string().trim_matches('\''))
 }
 
-/// The name of the model that ranks a source.
+/// Name of the model that ranks a source.
 fn name_of(call: &Call<'_>, request: &RankingCall<'_>) -> Result<String> {
     model_name(call, call.argument(0), &request.handle.model, request.options.text("schema"))
 }

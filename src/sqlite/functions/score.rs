@@ -102,7 +102,7 @@ enum Document<'a> {
     F64(Vec<f64>),
 }
 
-/// The document of a call with this number.
+/// The call's document with this index.
 fn document<'a, S: DocumentScorer>(
     call: &'a ScalarCall<'_>,
     model: &Model,
@@ -134,7 +134,7 @@ struct CachedScorer<S> {
     scorer: S,
 }
 
-/// The value by the function of all queries.
+/// The value by the global function.
 fn of_all_queries<S: DocumentScorer>(call: &ScalarCall<'_>) -> Result<Output> {
     if let Ok(Some(cached)) = call.context.get_aux::<CachedScorer<S>>(0) {
         return cached.scorer.value(call).map(Output::Real);

@@ -125,7 +125,7 @@ fn train_further(
     state: &Arc<State>,
     text: &str,
 ) -> Result<Trained> {
-    // 1. Rows, in the order of the source. If it has no features, they come from the view of the model.
+    // 1. Rows, in source order. If the source has no features, they come from the model's view.
     let SourceCall { connection, source, options, limits, .. } = call;
     let model = &*handle.model;
     let previous = if let Ranker::Online(online) = &model.ranker { &online.state.summaries[..] } else { &[] };

@@ -226,7 +226,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// The progress of a computation that starts now.
+    /// Progress of a computation that starts now.
     pub fn start() -> Self {
         Self { started: Instant::now(), shown: None }
     }

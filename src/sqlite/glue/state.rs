@@ -53,7 +53,7 @@ pub struct BlobLocation {
     pub row: i64,
 }
 
-/// The states of all connections that have functions of this library, by the address of the database.
+/// States of all connections with functions of this library, by database address.
 static STATES: Mutex<Vec<(usize, Weak<State>)>> = Mutex::new(Vec::new());
 
 /// The state of one connection.

@@ -198,7 +198,7 @@ fn is_virtual(sql: &str) -> bool {
     sql.get(..14).is_some_and(|start| start.eq_ignore_ascii_case("CREATE VIRTUAL"))
 }
 
-/// The words of an SQL text in lower case.
+/// Words of an SQL text, in lower case.
 fn words(sql: &str) -> HashSet<String> {
     words_of(&sql.to_ascii_lowercase()).map(str::to_owned).collect()
 }

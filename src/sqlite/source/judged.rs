@@ -107,7 +107,7 @@ impl JudgedDocuments {
         Ok(all)
     }
 
-    /// The scores of the best order of what the view returned: the grades; negative infinity for other documents.
+    /// Scores for the best order of the returned documents: the grades; negative infinity for other documents.
     pub fn best_scores(&self) -> Vec<f64> {
         let place = |(grade, found): (&f64, &bool)| if *found { *grade } else { f64::NEG_INFINITY };
         self.data.relevance.iter().zip(&lock(&self.returned).found).map(place).collect()
@@ -172,7 +172,7 @@ impl JudgedDocuments {
         Ok((number, rows))
     }
 
-    /// Counts NULL in a column of features of a candidate that nobody judged.
+    /// Counts NULL in a feature column of an unjudged candidate.
     pub(super) fn count_null(&self, column: &str) {
         *lock(&self.returned).nulls.entry(column.to_owned()).or_default() += 1;
     }

@@ -108,7 +108,7 @@ pub struct ReadSpec<'a> {
     pub keep_missing: bool,
     /// The order of the data set.
     pub order: RowOrder,
-    /// Summaries of the features in the rows of earlier calls; may be empty.
+    /// Feature summaries over the rows of earlier calls; may be empty.
     pub previous: &'a [ColumnSummary],
 }
 

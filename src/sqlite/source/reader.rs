@@ -117,7 +117,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// A reader of a source with these roles.
+    /// A reader for a source with these roles.
     pub(super) fn new(call: SourceCall<'a>, roles: &'a Roles, spec: ReadSpec<'a>) -> Result<Self> {
         let is_empty = roles.features == FeatureColumns::Wide(Vec::new()) && roles.categories.is_empty();
         if spec.features && is_empty {

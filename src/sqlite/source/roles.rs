@@ -60,7 +60,7 @@ fn read_by_keys(
 /// The roles of a source's columns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Roles {
-    /// Names of all columns, and of the features that are keys of JSON objects after them.
+    /// Names of all columns, followed by features that are keys of JSON objects.
     pub names: Vec<String>,
     /// The column and the key of each of these.
     pub keys: Vec<(usize, String)>,

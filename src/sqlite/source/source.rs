@@ -22,7 +22,7 @@ pub struct Source {
     pub warning: Option<String>,
 }
 
-/// The name of the parameter that [`Source::with_query`] binds.
+/// Name of the parameter that [`Source::with_query`] binds.
 pub const QUERY_PARAMETER: &str = ":ltr_query_id";
 
 impl Source {

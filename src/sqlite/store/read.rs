@@ -16,7 +16,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_128;
 
-/// The columns of the table that are read.
+/// The table columns that are read.
 const COLUMNS: &str = "name, version, active, report, model";
 
 /// The table `ltr_models` of a schema.

@@ -406,7 +406,7 @@ impl Store<'_> {
         active.host()
     }
 
-    /// The key of the model in a row.
+    /// The model key of a row.
     fn key(&self, row: i64) -> Result<Key> {
         let location = BlobLocation { schema: self.schema.clone(), row };
         let mut start = [0; KEY_END];
@@ -445,7 +445,7 @@ impl Store<'_> {
         stored.optional().host()
     }
 
-    /// The template of a statement with the name of the schema.
+    /// A statement from its template and the schema name.
     fn sql(&self, template: &str) -> String {
         template.replace("{schema}", &quote(&self.schema))
     }

@@ -348,7 +348,7 @@ pub(in crate::train) struct Best {
     /// The value of each held-out query, fold by fold.
     pub values: Vec<QueryValue>,
     pub scores: Scores,
-    /// The scores of the queries that are not measured.
+    /// Scores of queries that are not measured.
     pub others: Scores,
     /// The value of each held-out query at each measurement, if the first one is of a baseline.
     pub all: Vec<Vec<QueryValue>>,

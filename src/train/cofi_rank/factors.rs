@@ -92,7 +92,7 @@ const RATING_VECTORS: usize = 12;
 const EVALUATION_VECTORS: usize = 2;
 /// Planes per user in addition to the kept ones.
 const PLANES: usize = 14;
-/// Matrices of the size of V that the fit of V needs.
+/// Matrices as large as V that the fit of V needs.
 const ITEM_MATRICES: u64 = 9;
 
 impl Session<'_> {

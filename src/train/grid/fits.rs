@@ -103,7 +103,7 @@ impl Session<'_> {
         Ok(LocalFit { spec, prior: None })
     }
 
-    /// The prior as a function of the features of documents and of their products with query features.
+    /// The prior as a function of document features and their products with query features.
     fn prior_with_products(
         &self,
         neighborhood: &Neighborhood,

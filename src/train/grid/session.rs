@@ -209,7 +209,7 @@ fn weights(data: &Dataset, weighting: Weighting) -> Vec<f64> {
     (0..data.n_queries()).map(|query| relative_weight(data, query, weighting, mean)).collect()
 }
 
-/// The weight of a query in the data times its size, relative to the mean size.
+/// A query's weight in the data times its size, relative to the mean size.
 pub fn relative_weight(data: &Dataset, query: usize, weighting: Weighting, mean_size: f64) -> f64 {
     data.weights[query] * size(data, query, weighting) / mean_size
 }

@@ -111,7 +111,7 @@ pub struct GridSpec {
     pub prior_name: Option<String>,
     /// The function, once it was read.
     pub prior_model: Option<LinearPrior>,
-    /// The lambda of the prior that is fitted, once it was chosen.
+    /// Lambda of the fitted prior, once chosen.
     pub prior_lambda: Option<f64>,
     /// Whether this is the training of a prior, which starts at 0.
     pub is_prior: bool,

@@ -487,7 +487,7 @@ impl<'a> Values<'a> {
         Selection { end_error, values, ..selection }
     }
 
-    /// The standard error of the paired difference of two candidates.
+    /// Standard error of the paired difference between two candidates.
     fn error_of_difference(&self, one: usize, other: usize) -> Option<f64> {
         let difference =
             |(values, weight): &(Vec<Option<f64>>, f64)| Some((values[one]? - values[other]?, *weight));

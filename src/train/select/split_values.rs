@@ -6,7 +6,7 @@
 use crate::base::text_number;
 use crate::data::{Form, Id, Outcome, outcome_of};
 
-/// The values as ids in the order of time or of numbers.
+/// The values as ids, in chronological or numeric order.
 ///
 /// # Errors
 /// The problem, and what to write instead: texts without an unambiguous order, and values of several forms.

@@ -154,7 +154,7 @@ fn curves(lines: &[SettingLine<'_>], best: &SettingLine<'_>) -> Vec<(&'static st
     keys.map(curve).filter(|(_, curve)| curve.len() > 1).collect()
 }
 
-/// The mean of the values that are defined.
+/// The mean of the defined values.
 fn mean(values: &[Option<f64>]) -> Option<f64> {
     let defined: Vec<f64> = values.iter().flatten().copied().collect();
     (!defined.is_empty()).then(|| defined.iter().sum::<f64>() / defined.len() as f64)

@@ -29,7 +29,7 @@ const FEWER: &str = "use fewer threads, rows or features";
 /// The settings that a call compares, and how.
 pub struct Search {
     algorithm: &'static AlgorithmDef,
-    /// The groups of settings, in the order of their values. Settings of a group are computed together.
+    /// Groups of settings, ordered by value. Settings of a group are computed together.
     pub groups: Vec<Group>,
     /// The metric to compare by.
     pub metric: Metric,

@@ -74,7 +74,7 @@ pub enum Nested<N> {
 pub enum Test {
     /// Numbers that are at most this.
     AtMost(f64),
-    /// The categories of the set with this number ([`Sets::add`]).
+    /// The categories in the set with this number ([`Sets::add`]).
     In(usize),
 }
 

@@ -82,7 +82,7 @@ pub struct Split<'a> {
     pub feature: usize,
     /// The largest value that goes left; unused if there is a set.
     pub threshold: f64,
-    /// The codes of the categories that go left, ascending; for splits of categories.
+    /// Codes of the categories that go left, ascending; for categorical splits.
     pub set: Option<&'a [u32]>,
     /// Whether documents without the feature go left.
     pub missing_left: bool,

@@ -50,7 +50,7 @@ impl GeneralForest {
         Ok(shuffles.iter().map(of_shuffle).collect())
     }
 
-    /// The scores of a document in each order of each shuffle.
+    /// A document's scores in each order of each shuffle.
     fn shuffled_document(
         &self,
         rows: &[f64],

@@ -141,7 +141,7 @@ impl GeneralForest {
         nodes.map(|node| node as usize)
     }
 
-    /// The leaves of some documents in a tree with splits of categories.
+    /// Leaves of some documents in a tree with categorical splits.
     fn walk_sets(&self, root: &Root, values: &[f64], stride: usize) -> [usize; LANES] {
         let mut leaves = [root.node as usize; LANES];
         for (node, values) in leaves.iter_mut().zip(values.chunks_exact(stride)) {

@@ -268,7 +268,7 @@ mod tests {
         permutations(last).into_iter().flat_map(longer).collect()
     }
 
-    /// max over pi of the sum of scores and costs of wrong slots, less the scores of the right assignment.
+    /// max over pi of the scores plus the costs of wrong slots, minus the scores of the right assignment.
     #[test]
     fn with_costs_of_slots_it_is_the_maximum_over_all_assignments() {
         let mut random = Random::new(2);

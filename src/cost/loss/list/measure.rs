@@ -44,7 +44,7 @@ pub enum Measure {
     },
     /// Weights of the caller instead of a measure's.
     Own {
-        /// The measure of the weights that are not given.
+        /// The measure that sets the weights that the options omit.
         measure: Box<Measure>,
         /// a, which never rises; 0 after the last.
         positions: Option<Vec<f64>>,

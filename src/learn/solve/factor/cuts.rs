@@ -164,7 +164,7 @@ impl Cuts {
         }
     }
 
-    /// The mean of the planes with their weights.
+    /// The weighted mean of the planes.
     pub(super) fn mean(&self, ratings: usize) -> Cut {
         let mut mean = Cut { slopes: vec![0.0; ratings], offset: 0.0 };
         for (cut, weight) in self.planes.iter().zip(&self.weights).filter(|(_, weight)| **weight > 0.0) {

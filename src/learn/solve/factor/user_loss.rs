@@ -17,7 +17,7 @@ pub struct HalfStep {
     pub most: usize,
 }
 
-/// The loss of one user with its weight.
+/// One user's weighted loss.
 pub struct UserLoss {
     pub(super) loss: Box<dyn QueryLoss>,
     pub(super) weight: f64,
@@ -25,7 +25,7 @@ pub struct UserLoss {
 }
 
 impl UserLoss {
-    /// The loss of a user with these ratings; `None` if there are fewer than two or they are not informative.
+    /// A user's loss with these ratings; `None` if there are fewer than two or they are not informative.
     pub fn new(loss: &Loss, ratings: &[f64]) -> Option<Self> {
         if ratings.len() < 2 || !loss.is_informative(ratings, &[]) {
             return None;

@@ -13,7 +13,7 @@ use super::block::ListBlock;
 /// Losses instead of the queries' own. A query with `None` keeps its own.
 pub(super) type Losses = Vec<Option<Box<dyn QueryLoss>>>;
 
-/// A weighted sum of the losses of queries, with a penalty.
+/// A weighted sum of query losses, with a penalty.
 #[derive(Debug, Clone)]
 pub struct ListProblem<'a> {
     dim: usize,

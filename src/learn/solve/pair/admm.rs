@@ -36,7 +36,7 @@ pub(super) struct Progress<'p> {
     pub lambda: f64,
     /// t.
     pub center_term: Vec<Lanes>,
-    /// The factor of the first alpha that maximizes D.
+    /// The factor that maximizes D along the first alpha.
     pub first_theta: f64,
     rule: StopRule,
     total_weight: f64,

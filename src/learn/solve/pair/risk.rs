@@ -10,7 +10,7 @@ use crate::math::{Lanes, Objective, axpy, lanes};
 pub struct PairRisk<'a>(&'a PairProblem<'a>);
 
 impl<'a> PairRisk<'a> {
-    /// The risk of a problem with a smooth loss.
+    /// A problem's risk, with a smooth loss.
     pub fn new(problem: &'a PairProblem<'a>) -> Self {
         Self(problem)
     }

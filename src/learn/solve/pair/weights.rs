@@ -88,7 +88,7 @@ pub(super) trait EightWeights: Copy {
     /// Whether all weights are 1.
     const ARE_EQUAL: bool = false;
 
-    /// Numbers of the pairs of document `a` and the documents of a block, times the weights of these pairs.
+    /// Numbers of the pairs of document `a` with a block's documents, times the pair weights.
     fn times(self, a: usize, block: usize, values: Lanes) -> Lanes;
 }
 

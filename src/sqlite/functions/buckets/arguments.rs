@@ -39,7 +39,7 @@ pub fn one_setting(training: &Training) -> Result<&dyn TrainingSpec> {
     })
 }
 
-/// The roles of the columns that packs have.
+/// Roles of the columns in packs.
 fn roles_of(columns: &mut TrainingColumns) -> [(&'static str, &mut Option<String>); 5] {
     let TrainingColumns { query, doc, relevance, weight, doc_weight, .. } = columns;
     [("query", query), ("doc", doc), ("relevance", relevance), ("weight", weight), ("doc_weight", doc_weight)]

@@ -164,7 +164,7 @@ impl Merged {
 /// A source of packs, which is read once in each round.
 struct Packs<'a> {
     call: SourceCall<'a>,
-    /// The columns of the bucket and of its rows.
+    /// Columns of the bucket and its rows.
     columns: [usize; 2],
     threads: usize,
 }

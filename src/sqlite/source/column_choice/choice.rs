@@ -156,7 +156,7 @@ impl<'a> ColumnChoice<'a> {
         of_documents.chain(of_queries).any(|name| name.eq_ignore_ascii_case(&self.names[column]))
     }
 
-    /// The features of the model that are numbers.
+    /// The model's numeric features.
     fn numbers(&self) -> &'a [String] {
         self.spec.model.map_or(&[], |model| &model.card.features[..model.card.numbers()])
     }

@@ -59,7 +59,7 @@ proptest! {
         });
     }
 
-    /// A solution of a path agrees with the solution of its lambda alone, to within both gaps.
+    /// A path's solution agrees with the solution for its lambda alone, to within both gaps.
     #[test]
     fn a_path_finds_what_separate_fits_find(seed in 0u64..1 << 40, dim in 1usize..8) {
         let lambdas = [1.0, 0.1, 0.01];

@@ -262,7 +262,7 @@ fn become_precise(products: &mut Products, parts: &[ChunkQuery<'_>], precision: 
     }
 }
 
-/// The pairs of a query in the zone.
+/// A query's pairs in the zone.
 #[inline(always)]
 fn find_zone(
     part: &ChunkQuery<'_>,

@@ -101,7 +101,7 @@ impl<'a> Space<'a> {
         self.totals.width * lanes::LANES * self.totals.width
     }
 
-    /// The results of all chunks in chunk order; defaults after a cancellation.
+    /// Results of all chunks, in chunk order; defaults when canceled.
     fn each<R: Send + Default>(&mut self, work: impl Fn(&mut Chunk<'a>) -> R + Sync + Send) -> Vec<R> {
         let control = self.control;
         let work = |chunk: &mut Chunk<'a>| if control.is_canceled() { R::default() } else { work(chunk) };

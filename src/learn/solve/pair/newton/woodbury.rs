@@ -27,7 +27,7 @@ pub(super) fn are_few(documents: usize, dim: usize) -> bool {
     dim >= FEWEST_FEATURES && documents <= MOST_DOCUMENTS.min(PER_FEATURE * dim)
 }
 
-/// Bytes of the products of documents, of lists of pairs, and of the systems of two lists together.
+/// Memory in bytes for document products, pair lists, and the systems of two lists together.
 pub fn product_bytes(documents: usize, dim: usize) -> u64 {
     if !are_few(documents, dim) {
         return 0;

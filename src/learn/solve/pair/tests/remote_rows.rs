@@ -5,7 +5,7 @@ use std::cell::Cell;
 use super::*;
 use crate::learn::solve::{RemoteProblem, StopRule, hinge_origin, hinge_sums, solve_hinge};
 
-/// The solution of a problem whose rows are asked, and the number of questions.
+/// The solution of a problem with remote rows, and the number of questions.
 fn asked(problem: &PairProblem<'_>, tolerance: f64) -> (Solution, usize) {
     let (control, questions) = (Control::default(), Cell::new(0));
     let pairs = problem.useful_blocks().map(|(block, _)| block.pairs).sum();
