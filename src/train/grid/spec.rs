@@ -1,4 +1,5 @@
-//! The specification of a training on the grid: every choice, parsed from parameters and checked.
+//! The specification of a training on the grid: every choice, parsed from parameters and checked, and the defaults that
+//! depend on other choices, such as the tolerance of the solver.
 
 use serde_json::{Map, Value, json};
 
