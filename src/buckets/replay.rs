@@ -85,7 +85,7 @@ pub struct Replay {
     /// The task and the question of each unfinished task.
     pub questions: Vec<(usize, Question)>,
     /// Objective and gap of the last solution or point.
-    progress: Option<(f64, f64)>,
+    pub progress: Option<(f64, f64)>,
 }
 
 /// The recorded answers of a task.
@@ -157,11 +157,6 @@ impl Replay {
             Some(Record::Done(result)) => Kind::State.decode_body(result).map(Some),
             _ => Ok(None),
         }
-    }
-
-    /// Objective and gap of the last solution or point.
-    pub fn progress(&self) -> Option<(f64, f64)> {
-        self.progress
     }
 
     /// Tells the objective and the gap of the solution.

@@ -108,7 +108,7 @@ impl State {
 
     /// The state's facts, as JSON.
     pub fn to_json(&self) -> Value {
-        let (objective, gap) = self.replay.progress().unzip();
+        let (objective, gap) = self.replay.progress.unzip();
         json!({
             "algorithm": self.algorithm.name,
             "buckets": self.round.buckets,

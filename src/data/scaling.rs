@@ -385,12 +385,8 @@ fn ranges<T: Element>(documents: &[T], columns: usize) -> Vec<(f64, f64)> {
             *bound = (bound.0.min(x.to_f64()), bound.1.max(x.to_f64()));
         }
     }
-    bounds.into_iter().map(|(low, high)| (low, width_of(high - low))).collect()
-}
-
-/// Divisor of distances to the minimum.
-fn width_of(range: f64) -> f64 {
-    if inverse(range) > 0.0 { range } else { f64::INFINITY }
+    let width = |range: f64| if inverse(range) > 0.0 { range } else { f64::INFINITY };
+    bounds.into_iter().map(|(low, high)| (low, width(high - low))).collect()
 }
 
 /// 1 / x if that is finite and x > 0, otherwise 0.

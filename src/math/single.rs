@@ -208,7 +208,7 @@ const BLOCKS: usize = PANEL / lanes::LANES;
 /// The waiting rows of A and B.
 pub struct SingleProducts {
     width: usize,
-    scale: f64,
+    pub scale: f64,
     rows: usize,
     /// Panel after panel, each with [`ROWS`] rows.
     left: Vec<Row>,
@@ -220,11 +220,6 @@ impl SingleProducts {
     pub fn new(width: usize, scale: f64) -> Self {
         let numbers = width.div_ceil(BLOCKS) * ROWS;
         Self { width, scale, rows: 0, left: vec![Row::ZERO; numbers], right: vec![Row::ZERO; numbers] }
-    }
-
-    /// The factor of all products.
-    pub fn scale(&self) -> f64 {
-        self.scale
     }
 
     /// Bytes for rows of `columns` columns.

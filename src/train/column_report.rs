@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 
 use crate::base::{ColumnAdvice, Params};
 use crate::data::{Dataset, ReadReport};
-use crate::learn::fit::QueryDependence;
 use crate::model::TrainingColumns;
 use crate::train::algorithm::AlgorithmDef;
 use crate::train::column_rules::{ColumnRules, ReadColumn, ReportedColumn};
@@ -107,7 +106,7 @@ impl ColumnReport {
             column.reason = Some(format!("query_features, which {algorithm} does not use"));
         }
         // No warning if the queries were compared and do not differ.
-        let differ = finished.dependence.filter(QueryDependence::differ);
+        let differ = finished.dependence.filter(|found| found.differ);
         let first = unused.first_mut().filter(|_| finished.dependence.is_none() || differ.is_some());
         let Some(first) = first else { return };
         // Others may be what tells it.

@@ -63,9 +63,9 @@ pub struct QueryDependence {
     /// Mean improvement per query, in standard errors.
     t: f64,
     /// Number of neighbors for local fits.
-    neighbors: usize,
+    pub neighbors: usize,
     /// Whether queries differ: t is above 3.
-    differ: bool,
+    pub differ: bool,
     /// The same for the numbers among the query features alone.
     #[serde(skip)]
     by_numbers: bool,
@@ -173,16 +173,6 @@ impl QueryDependence {
     pub fn report(found: Option<&Self>) -> Value {
         let cannot_say = "fewer than 30 queries with different grades, or no query feature varies";
         found.map_or_else(|| json!({ "differ": null, "reason": cannot_say }), |found| json!(found))
-    }
-
-    /// Number of neighbors for local fits.
-    pub fn neighbors(&self) -> usize {
-        self.neighbors
-    }
-
-    /// Whether queries differ in kind.
-    pub fn differ(&self) -> bool {
-        self.differ
     }
 
     /// Whether they do by the numbers among their features alone.
@@ -351,7 +341,7 @@ mod tests {
             [(Simulated::numbers as fn(u64, usize, f64) -> Simulated, 0.066), (Simulated::texts, 0.4)];
         for (simulated, signal) in simulated {
             let differs = |seed: u64, signal: f64| {
-                QueryDependence::from_errors(&simulated(seed, 300, signal).errors()).unwrap().differ()
+                QueryDependence::from_errors(&simulated(seed, 300, signal).errors()).unwrap().differ
             };
             let count = |seeds: u64, signal: f64| (0..seeds).filter(|seed| differs(*seed, signal)).count();
             let (false_alarms, found) = (count(200, 0.0), count(100, signal));

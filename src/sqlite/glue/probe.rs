@@ -203,8 +203,9 @@ impl Probe {
             ffi::SQLITE_ROW => Ok(()),
             // An authorizer that ignores SQLITE_SELECT leaves no row, and no step for a progress handler.
             ffi::SQLITE_DONE => Err(self.error(ffi::SQLITE_AUTH)),
-            // The next check prepares or runs the statement. After a change of the schema SQLite prepares it again.
-            code if is_lock(code) => Ok(()),
+            // Another connection locks the schema: its file, or the cache that both share. The next check prepares or runs the
+            // statement. After a change of the schema SQLite prepares it again.
+            code if matches!(code & 0xff, ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED) => Ok(()),
             _ => Err(self.error(code)),
         }
     }
@@ -245,11 +246,14 @@ impl Probe {
     }
 }
 
+<<<<<<< HEAD
 /// Whether another connection locks the schema: its file or the shared cache. This is not an interrupt.
 fn is_lock(code: c_int) -> bool {
     matches!(code & 0xff, ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED)
 }
 
+=======
+>>>>>>> f6cb7645 (Inline what is called once, and read fields in place of their getters)
 impl Drop for Probe {
     fn drop(&mut self) {
         // SAFETY: null, or a statement of an open connection that is not used again.

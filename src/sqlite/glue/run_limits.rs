@@ -73,7 +73,7 @@ impl RunLimits {
             threads: options.count("threads"),
             started: Instant::now(),
             time_limit: options.number("time_limit"),
-            progress: options.flag("progress") && is_visible(),
+            progress: options.flag("progress") && std::io::stderr().is_terminal(),
             memory: Memory::limited(options.get("max_memory").and_then(Value::as_u64)),
         }
     }
@@ -211,11 +211,6 @@ thread_local! {
 /// Steps done and announced of the computation that this thread waits for, which a host can read while it is polled.
 pub fn running() -> (usize, usize) {
     RUNNING.get()
-}
-
-/// Whether standard error shows progress to somebody.
-pub fn is_visible() -> bool {
-    std::io::stderr().is_terminal()
 }
 
 /// The progress of one computation. It writes one line to standard error, again and again.

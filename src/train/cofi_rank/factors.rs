@@ -150,7 +150,7 @@ impl Session<'_> {
     fn round(&self, problem: &mut Factorization<'_>, lambda: f64, fit: &mut Fit) -> Result<f64> {
         let tolerance = self.spec.tolerance;
         let step = HalfStep { lambda, tolerance, most: MAX_STEPS };
-        let passes = if problem.is_smooth() { MAX_STEPS } else { PASSES };
+        let passes = if problem.smooth { MAX_STEPS } else { PASSES };
         problem.fit_users(&mut fit.factors, step, self.control)?;
         let step = HalfStep { most: passes, ..step };
         fit.gap = problem.fit_items(&mut fit.factors, step, self.control)?;
@@ -168,7 +168,7 @@ impl Session<'_> {
     ) {
         if self.spec.biases && self.spec.loss.shape() == Shape::Quadratic {
             fit.biases = Biases::fit(ratings, &residuals(ratings, labels, &fit.factors));
-            problem.set_offsets(fit.biases.offsets(ratings, fit.scale));
+            problem.offsets = fit.biases.offsets(ratings, fit.scale);
         }
     }
 

@@ -201,7 +201,7 @@ impl GridSpec {
             TunedValue::Rate => return Ok(None),
             TunedValue::Among(lambdas) => lambdas,
             TunedValue::Fractions(shares) => {
-                let largest = Session::new(self, held_out.data().clone(), control)?.largest_l1_lambda()?;
+                let largest = Session::new(self, held_out.data.clone(), control)?.largest_l1_lambda()?;
                 fractions = shares.iter().map(|share| share * largest).collect();
                 &fractions
             }
@@ -210,7 +210,7 @@ impl GridSpec {
         let fallback = if self.baseline.is_some() { BASELINE_ALONE } else { FALLBACK_LAMBDA };
         let all = selection.chosen.map_or(fallback, |chosen| candidates[chosen]);
         let each = (self.lambda_scope == LambdaScope::Each).then(|| {
-            let data = held_out.data();
+            let data = held_out.data;
             self.of_each_query(data, candidates, all, &queries, warnings)
         });
         Ok(Some(Lambdas { all, each, selection: Some(selection), scores }))
@@ -235,7 +235,7 @@ impl GridSpec {
             path: self,
             rule: match &self.baseline {
                 Some(baseline) => SelectionRule::BaselineUnlessBetter {
-                    are_contradicting: baseline.fit(held_out.data(), &self.loss, control)?.is_contradicted,
+                    are_contradicting: baseline.fit(held_out.data, &self.loss, control)?.is_contradicted,
                 },
                 None if shrinks => SelectionRule::OneStandardError,
                 None => SelectionRule::Smoothed,

@@ -255,7 +255,7 @@ impl GridSpec {
         };
         // 1. Neighbors: as many as the statistic proposes if queries differ, else the default. Prior: the function of all queries
         // if they do not differ.
-        let differ = found.filter(QueryDependence::differ);
+        let differ = found.filter(|found| found.differ);
         if self.interaction == Interaction::Auto {
             spec.query_landmarks = QUERY_LANDMARKS.min(PRODUCTS / data.features.columns().max(1));
             let multiplies = found.is_some_and(|found| found.differ_by_numbers())
@@ -263,7 +263,7 @@ impl GridSpec {
             spec.interaction = if multiplies { Interaction::Gaussian } else { Interaction::None };
         }
         if self.open.neighbors {
-            spec.smoothing.neighbors = differ.map_or(NEIGHBORS, |found| found.neighbors());
+            spec.smoothing.neighbors = differ.map_or(NEIGHBORS, |found| found.neighbors);
         }
         if self.open.novel_neighbors {
             spec.smoothing.novel_neighbors = spec.smoothing.neighbors;

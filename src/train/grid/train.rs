@@ -185,7 +185,7 @@ impl GridSpec {
 
     /// A warning if a function per query has nothing to gain.
     fn dependence_warning(&self, found: Option<&QueryDependence>) -> Option<String> {
-        let found = found.filter(|found| !found.differ() && self.uses_query_features())?;
+        let found = found.filter(|found| !found.differ && self.uses_query_features())?;
         let is_hinge = matches!(self.loss, Loss::Pair(PairLoss::Hinge, _));
         let one = if is_hinge { "rank_svm" } else { "\"smoothing\": \"uniform\"" };
         let then = if self.interaction != Interaction::None {

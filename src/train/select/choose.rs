@@ -89,7 +89,7 @@ struct Part {
 
 /// The data held out of a data set.
 pub struct HeldOut<'a> {
-    data: &'a Dataset,
+    pub data: &'a Dataset,
     parts: Vec<Part>,
     source: Option<&'a Dataset>,
     /// The queries of each fold from which probabilities are learned: held out, or a fraction of those that no fold holds out.
@@ -165,12 +165,16 @@ impl<'a> HeldOut<'a> {
         (0..self.data.n_docs()).filter(is_wanted).collect()
     }
 
+<<<<<<< HEAD
     /// The documents from which folds are held out.
     pub fn data(&self) -> &'a Dataset {
         self.data
     }
 
     /// The held-out documents of each fold, with their memory.
+=======
+    /// The held-out documents of each part, with their bytes.
+>>>>>>> f6cb7645 (Inline what is called once, and read fields in place of their getters)
     ///
     /// # Errors
     /// Too little memory.

@@ -61,7 +61,7 @@ impl Search {
         let (option, curve) = curves.into_iter().next().unzip();
         // Later values come from a function that was fitted on other queries.
         let by = FoldsBy::default();
-        let split = Split::Queries { held_out: 0, all: 0, folds: rows.folds.count(), by };
+        let split = Split::Queries { held_out: 0, all: 0, folds: rows.folds.number, by };
         let error = best.error.map(|one| StandardError { factor: split.error_factor(), ..one });
         let mut validation = SelectionReport::new(metric.clone(), held_out.clone(), best.mean, error, curve);
         validation.option = option;
@@ -84,7 +84,7 @@ impl Search {
         let mut lines = Vec::new();
         for (number, group) in self.groups.iter().enumerate() {
             let scores = self.scores(rows, number, control)?;
-            for (setting, scores) in group.settings.iter().zip(scores.chunks(rows.folds.count())) {
+            for (setting, scores) in group.settings.iter().zip(scores.chunks(rows.folds.number)) {
                 let folds: Vec<Option<f64>> = scores.iter().map(|score| score.value).collect();
                 let queries: Vec<(f64, f64)> =
                     scores.iter().flat_map(|score| &score.queries).copied().collect();

@@ -18,7 +18,7 @@ use crate::train::select::{self, parts_in_order, rating_folds};
 /// The folds of a search.
 pub struct Folds {
     parts: Parts,
-    number: usize,
+    pub number: usize,
     /// Whether each fold trains on what comes before.
     is_forward: bool,
     /// The kind of held-out data, for reports.
@@ -100,11 +100,6 @@ impl Folds {
                 format!("no user has {number} ratings, too few for {number} folds; lower 'folds'")
             }
         }))
-    }
-
-    /// The number of folds.
-    pub fn count(&self) -> usize {
-        self.number
     }
 
     /// Whether queries are held out with all their documents.

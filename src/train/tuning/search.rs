@@ -175,7 +175,7 @@ impl Search {
     /// Errors of the fits; an interrupt; too much memory.
     pub fn scores(&self, rows: &SearchRows, group: usize, control: &Control) -> Result<Vec<Score>> {
         let group = &self.groups[group];
-        let folds: Vec<usize> = (0..rows.folds.count()).collect();
+        let folds: Vec<usize> = (0..rows.folds.number).collect();
         let mut scores: Vec<Score> = if let Some(path) = group.spec.path() {
             let of_fold = |fold: &usize| self.path_scores(path, &group.candidates, rows, *fold, control);
             each_in_memory(&folds, of_fold)?.concat()

@@ -27,11 +27,12 @@ pub struct Factorization<'a> {
     /// One per user; `None` for users without a loss.
     pub(super) losses: Vec<Option<UserLoss>>,
     /// b, one per rating.
-    pub(super) offsets: Vec<f64>,
+    pub offsets: Vec<f64>,
     /// User and number of each rating of item i: `by_item[item_offsets[i]..item_offsets[i + 1]]`.
     by_item: Vec<(u32, u32)>,
     item_offsets: Vec<usize>,
-    pub(super) smooth: bool,
+    /// Whether the loss has Hessians. Others have corners.
+    pub smooth: bool,
     /// Planes of each user.
     pub(super) cuts: Vec<Cuts>,
 }
@@ -53,16 +54,6 @@ impl<'a> Factorization<'a> {
             smooth: loss.is_smooth_list(),
             cuts: vec![Cuts::new(kept_planes(loss, ratings).max(KEPT[0])); ratings.n_users()],
         }
-    }
-
-    /// Whether the loss has Hessians. Others have corners.
-    pub fn is_smooth(&self) -> bool {
-        self.smooth
-    }
-
-    /// Replaces the offsets.
-    pub fn set_offsets(&mut self, offsets: Vec<f64>) {
-        self.offsets = offsets;
     }
 
     /// sum_u w_u l_u at these scores, one per rating. Evaluations that are kept are not computed again.

@@ -35,18 +35,8 @@ const CLOSE: f64 = 1.1;
 /// Largest number of step doublings.
 const MOST_DOUBLINGS: i32 = 4;
 
-/// Solves for each lambda.
-pub(super) fn difference_path(
-    problem: &ListProblem<'_>,
-    lambdas: &[f64],
-    rule: &StopRule,
-    control: &Control,
-) -> Vec<Solution> {
-    solve_path(lambdas, |lambda, _| LambdaFit::new(problem, lambda, rule, control).run())
-}
-
 /// The fit for one lambda.
-struct LambdaFit<'p, 'a> {
+pub(super) struct LambdaFit<'p, 'a> {
     problem: &'p ListProblem<'a>,
     lambda: f64,
     rule: &'p StopRule,
@@ -70,11 +60,16 @@ struct Descent {
 }
 
 impl<'p, 'a> LambdaFit<'p, 'a> {
-    fn new(problem: &'p ListProblem<'a>, lambda: f64, rule: &'p StopRule, control: &'p Control) -> Self {
+    pub(super) fn new(
+        problem: &'p ListProblem<'a>,
+        lambda: f64,
+        rule: &'p StopRule,
+        control: &'p Control,
+    ) -> Self {
         Self { problem, lambda, rule, control, bundle: None, majorant: None, first: 0.0 }
     }
 
-    fn run(mut self) -> Solution {
+    pub(super) fn run(mut self) -> Solution {
         let start = Candidate::on_ray(self.problem, self.lambda, self.problem.start());
         self.first = start.objective;
         let mut first = Descent::from(start);

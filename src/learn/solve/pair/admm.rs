@@ -7,7 +7,6 @@
 
 use std::time::Instant;
 
-use crate::base::Control;
 use crate::cost::loss::PairLoss;
 use crate::learn::solve::{PairMethod, PairProblem, Solution, SolveReport, SolverDef, Step, Stop, StopRule};
 use crate::math::{Lanes, Random, lanes, solve_path};
@@ -221,7 +220,11 @@ pub const ADMM: SolverDef = SolverDef {
     pair: Some(PairMethod {
         losses: &[PairLoss::Hinge],
         sorts_hinge: false,
-        path: admm_path,
+        path: |problem, lambdas, rule, control| {
+            let pairs = Pairs::new(problem, control);
+            let mut method = Admm::new(&pairs);
+            path(problem, lambdas, rule, &pairs, |progress| method.run(progress))
+        },
         // A multiplier of each pair.
         bytes: |problem, _| 8 * problem.blocks.iter().map(|(block, _)| block.pairs).sum::<u64>(),
     }),
@@ -242,17 +245,6 @@ const BALANCE_RATIO: f64 = 10.0;
 /// First factor of rho, and the fraction of its distance from 1 that remains after each change.
 const BALANCE_FACTOR: f64 = 2.0;
 const BALANCE_DECAY: f64 = 0.95;
-
-fn admm_path(
-    problem: &PairProblem<'_>,
-    lambdas: &[f64],
-    rule: &StopRule,
-    control: &Control,
-) -> Vec<Solution> {
-    let pairs = Pairs::new(problem, control);
-    let mut method = Admm::new(&pairs);
-    path(problem, lambdas, rule, &pairs, |progress| method.run(progress))
-}
 
 /// The state of a fit; w, alpha and rho are kept from one lambda to the next.
 struct Admm<'a> {
@@ -469,6 +461,7 @@ mod dual_tests {
 #[cfg(test)]
 mod admm_tests {
     use super::*;
+    use crate::base::Control;
     use crate::learn::solve::PairBlock;
 
     #[test]

@@ -100,7 +100,7 @@ impl Products {
             gram::add_gram(&block.x, &self.laplacian, width, block.n_docs(), h);
             return;
         };
-        let inverse = 1.0 / single.scale();
+        let inverse = 1.0 / single.scale;
         for (x, y) in block.x.chunks_exact(width).zip(self.laplacian.chunks_exact(width)) {
             single.push(|at| x[at], |at| y[at].map(|value| inverse * value), h);
         }
@@ -126,7 +126,7 @@ impl Products {
             let factor = block.weights().map_or(equal, of_pair);
             let (better, worse) = (block.row(a as usize), block.row(b as usize));
             if let Some(single) = &mut self.single {
-                let factor = factor / single.scale().sqrt();
+                let factor = factor / single.scale.sqrt();
                 let z = |at: usize| difference(factor, &better[at], &worse[at]);
                 single.push(z, z, h);
                 continue;
