@@ -15,7 +15,7 @@ use crate::base::{Control, Defaults, Error, Params, Reservation, Result, columns
 use crate::data::{ColumnSummary, Dataset, ListConstraint, Missing, RowOrder, Scaling, ScalingKind};
 use crate::learn::fit::QueryDependence;
 use crate::model::{IMPORTED, LinearPrior, Ranker};
-use crate::train::select::{CandidatePath, Selection};
+use crate::train::select::{CandidatePath, FoldScores, Selection};
 
 /// Kind of user feedback on items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -225,15 +225,6 @@ pub enum OutOfFold {
     Scores(Vec<FoldScores>),
     /// Trainings of this kind on folds, with the numbers that the choice found.
     Folds(Box<dyn TrainingSpec>),
-}
-
-/// Queries that the function of a fold did not see.
-#[derive(Default)]
-pub struct FoldScores {
-    /// Their numbers in the training set.
-    pub queries: Vec<usize>,
-    /// The score of each of their documents.
-    pub scores: Vec<f64>,
 }
 
 /// The result of a training.

@@ -10,6 +10,7 @@ pub(crate) mod boosted_trees;
 pub(crate) mod cofi_rank;
 pub(crate) mod column_report;
 pub(crate) mod column_rules;
+mod column_texts;
 mod counters;
 pub(crate) mod evidence;
 pub(crate) mod feature_checks;

@@ -14,10 +14,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::algorithm::{AlgorithmDef, FoldScores, OutOfFold, TrainingSpec};
+use super::algorithm::{AlgorithmDef, OutOfFold, TrainingSpec};
 use super::options;
 use super::report::Finished;
-use super::select::{Gain, HeldOut, Validation, ValidationSpec};
+use super::select::{FoldScores, Gain, HeldOut, Validation, ValidationSpec};
 use super::tuning::{fitted_model, scores_of};
 use crate::base::{Control, Error, Params, Result, bytes_of};
 use crate::data::{ColumnSummary, Dataset};

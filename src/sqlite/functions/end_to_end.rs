@@ -5,7 +5,6 @@
 //! * 8.16: A judged document that is not a candidate gains nothing. An unjudged candidate counts as the option `unjudged`
 //!   says (rule 8.17).
 
-use super::evaluate::{check_once, left_out};
 use super::ranking_call::{FEWER_RANKED, RankingCall, after_change};
 use super::variety::scores_of_list;
 use crate::apply::{Depths, Evaluation, JudgedLists, METRIC_COST, evaluate};
@@ -119,4 +118,31 @@ fn with_unjudged(judged: &JudgedDocuments, found: &[f64], (data, scores): (&Data
         lists.push(id, known.chain(others));
     }
     lists
+}
+
+/// A warning about `count` queries without a judged document, beside `others`.
+pub(super) fn left_out(source: &Source, count: usize, others: usize) -> Option<String> {
+    let warning = || {
+        let all = count + others;
+        format!("source {}: {count} of {all} queries have no judged document and are omitted", source.shown)
+    };
+    (count > 0).then(warning)
+}
+
+/// Refuses a document that a query has twice: one row may be judged and the other not.
+pub(super) fn check_once(source: &Source, data: &Dataset) -> Result<()> {
+    if data.duplicates == 0 || data.constraint == ListConstraint::Slots {
+        return Ok(());
+    }
+    let twice = |query: usize| {
+        let ids = &data.doc_ids[data.rows(query)];
+        ids.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| (&data.query_ids[query], &pair[0]))
+    };
+    match (0..data.n_queries()).find_map(twice) {
+        None => Ok(()),
+        Some((query, doc)) => Err(source.error(format!(
+            "query {query} has the document {doc} in two rows, and some documents are unjudged; give each document once, as with \
+             PRIMARY KEY (query_id, doc_id) in the tables of judgments and of rankings"
+        ))),
+    }
 }

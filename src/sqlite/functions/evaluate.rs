@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::end_to_end::{Measurement, end_to_end};
+use super::end_to_end::{Measurement, check_once, end_to_end, left_out};
 use super::rank::min_probability;
 use super::ranking_call::{FEWER_RANKED, PARAMETERS, RankingCall};
 use super::score;
@@ -23,7 +23,6 @@ use crate::cost::metric::{DEFAULT_METRIC, Metric, MetricOptions};
 use crate::data::{Dataset, Fingerprint, Id, ListConstraint, Missing};
 use crate::model::{Model, Probability};
 use crate::sqlite::glue::{Output, OutputRows, TableFunction, row};
-use crate::sqlite::source::Source;
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows};
 use crate::train::options::{self, Use};
 
@@ -268,33 +267,6 @@ fn has_unjudged(data: &Dataset) -> bool {
 fn column_scores(data: &Dataset) -> Vec<f64> {
     let place = |score: f64| if score.is_nan() { f64::NEG_INFINITY } else { score };
     data.features.rows_f64(0..data.n_docs()).into_iter().map(place).collect()
-}
-
-/// A warning about `count` queries without a judged document, beside `others`.
-pub(super) fn left_out(source: &Source, count: usize, others: usize) -> Option<String> {
-    let warning = || {
-        let all = count + others;
-        format!("source {}: {count} of {all} queries have no judged document and are omitted", source.shown)
-    };
-    (count > 0).then(warning)
-}
-
-/// Refuses a document that a query has twice: one row may be judged and the other not.
-pub(super) fn check_once(source: &Source, data: &Dataset) -> Result<()> {
-    if data.duplicates == 0 || data.constraint == ListConstraint::Slots {
-        return Ok(());
-    }
-    let twice = |query: usize| {
-        let ids = &data.doc_ids[data.rows(query)];
-        ids.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| (&data.query_ids[query], &pair[0]))
-    };
-    match (0..data.n_queries()).find_map(twice) {
-        None => Ok(()),
-        Some((query, doc)) => Err(source.error(format!(
-            "query {query} has the document {doc} in two rows, and some documents are unjudged; give each document once, as with \
-             PRIMARY KEY (query_id, doc_id) in the tables of judgments and of rankings"
-        ))),
-    }
 }
 
 /// The values of all queries, then the means. Rows are made one at a time.

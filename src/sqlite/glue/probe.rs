@@ -246,14 +246,6 @@ impl Probe {
     }
 }
 
-<<<<<<< HEAD
-/// Whether another connection locks the schema: its file or the shared cache. This is not an interrupt.
-fn is_lock(code: c_int) -> bool {
-    matches!(code & 0xff, ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED)
-}
-
-=======
->>>>>>> f6cb7645 (Inline what is called once, and read fields in place of their getters)
 impl Drop for Probe {
     fn drop(&mut self) {
         // SAFETY: null, or a statement of an open connection that is not used again.

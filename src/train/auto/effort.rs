@@ -76,7 +76,7 @@ mod tests {
             assert!(page.replace(',', "").contains(&format!("\n| {name} | {row} |\n")), "{name}: {row}");
         };
         numbers("effort", &|level| level.level);
-        numbers("maximum number of candidates besides trees", &|level| {
+        numbers("maximum number of non-tree candidates", &|level| {
             2 * (1 + level.gaussian.len() + level.laplace_l1.len())
         });
         numbers("partitions into five folds", &|level| level.partitions);

@@ -11,10 +11,9 @@ use crate::base::{Control, Reservation, Result, parallel};
 use crate::cost::metric::Mean;
 use crate::data::{Dataset, Scaling};
 use crate::learn::space::Scorer;
-use crate::train::algorithm::FoldScores;
 use crate::train::averaged::weight;
 use crate::train::select::{
-    Curve, Folds, Split, argmax_smoothed, fold_numbers, numbers, parts_in_order, smoothed,
+    Curve, FoldScores, Folds, Split, argmax_smoothed, fold_numbers, numbers, parts_in_order, smoothed,
 };
 
 /// The queries that a fold holds out, and for each lambda their values, and the function; none for lambdas that were not tried.

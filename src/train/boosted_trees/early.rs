@@ -8,10 +8,10 @@ use super::{TreeCount, TreesSpec};
 use crate::base::{Control, Reservation, Result, bytes_of, parallel};
 use crate::cost::metric::Mean;
 use crate::data::{Dataset, ListConstraint, Scaling};
-use crate::train::algorithm::FoldScores;
 use crate::train::averaged::{normalizer, squares, weight};
 use crate::train::select::{
-    Baseline, Curve, Folds, Gain, Searched, Selection, Split, Validation, ValidationSpec, unjudged,
+    Baseline, Curve, FoldScores, Folds, Gain, Searched, Selection, Split, Validation, ValidationSpec,
+    unjudged,
 };
 use crate::train::single_feature;
 use crate::train::single_feature::Judge;

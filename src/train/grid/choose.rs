@@ -14,11 +14,10 @@ use crate::learn::fit::{FitAt, Interaction, LambdaScope, Penalty, Prior};
 use crate::learn::smoothing::SmoothingKind;
 use crate::learn::solve;
 use crate::math::descending;
-use crate::train::algorithm::FoldScores;
 use crate::train::baseline::BASELINE_ALONE;
 use crate::train::select::{
-    Candidates, Choice, Curve, FitQuality, HeldOut, Searched, Selection, SelectionRule, TunedValue, argmax,
-    choose,
+    Candidates, Choice, Curve, FitQuality, FoldScores, HeldOut, Searched, Selection, SelectionRule,
+    TunedValue, argmax, choose,
 };
 use crate::train::single_feature::{self, Judge};
 

@@ -10,13 +10,12 @@
 //! data.
 
 use super::report::{Curve, Gain, Selection, Split};
-use super::split::{Folds, held_out_documents, unjudged};
+use super::split::{FoldScores, Folds, held_out_documents, unjudged};
 use super::validation::{Validation, ValidationSpec};
 use super::{argmax, argmax_smoothed, one_standard_error};
 use crate::base::{Control, Error, Reservation, Result, each_in_memory, parallel, stopped};
 use crate::cost::metric::{Mean, StandardError};
 use crate::data::{Dataset, Id, means_without};
-use crate::train::algorithm::FoldScores;
 
 /// Fraction of each query's documents that validation on documents holds out.
 const HELD_OUT_DOCUMENTS: f64 = 0.2;
@@ -165,16 +164,7 @@ impl<'a> HeldOut<'a> {
         (0..self.data.n_docs()).filter(is_wanted).collect()
     }
 
-<<<<<<< HEAD
-    /// The documents from which folds are held out.
-    pub fn data(&self) -> &'a Dataset {
-        self.data
-    }
-
     /// The held-out documents of each fold, with their memory.
-=======
-    /// The held-out documents of each part, with their bytes.
->>>>>>> f6cb7645 (Inline what is called once, and read fields in place of their getters)
     ///
     /// # Errors
     /// Too little memory.

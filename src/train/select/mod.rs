@@ -14,7 +14,9 @@ pub use choose::{
     CandidatePath, Candidates, Choice, FitQuality, HeldOut, Prepared, SelectionRule, Values, choose,
 };
 pub use report::{Baseline, Curve, FoldsBy, Gain, Searched, Selection, SelectionReport, Split, significant};
-pub use split::{Folds, fold_numbers, is_enough_data, numbers, parts_in_order, rating_folds, unjudged};
+pub use split::{
+    FoldScores, Folds, fold_numbers, is_enough_data, numbers, parts_in_order, rating_folds, unjudged,
+};
 pub use split_values::in_order;
 pub use validation::{TunedValue, Validation, ValidationSpec, metric};
 

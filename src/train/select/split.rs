@@ -20,6 +20,15 @@ pub fn is_enough_data(judged: usize, numbers: f64) -> bool {
     judged > FEW_QUERIES && numbers > FEW_NUMBERS
 }
 
+/// Queries that the function of a fold did not see.
+#[derive(Default)]
+pub struct FoldScores {
+    /// Their numbers in the training set.
+    pub queries: Vec<usize>,
+    /// The score of each of their documents.
+    pub scores: Vec<f64>,
+}
+
 /// Which queries each fold of a training set trains on, and which it holds out.
 ///
 /// Only `judged` queries, which have documents of different relevance, are held out. Queries of a group are in one fold
