@@ -54,7 +54,7 @@ enum Stage {
 
 impl PackTrees {
     /// # Errors
-    /// Choices that need more than packs have.
+    /// Choices that packs do not support.
     pub fn new(spec: TreesSpec) -> Result<Self> {
         let problem = if spec.both_scales || spec.scale != ScalingKind::None {
             format!(
@@ -76,7 +76,7 @@ impl PackTrees {
         Err(Error::Unsupported(format!("training in buckets: {problem}")))
     }
 
-    /// Ends a pass: what comes next.
+    /// Ends a pass, and returns the next stage.
     fn advance(&self, from: usize, facts: &Facts, control: &Control) -> Result<()> {
         let mut stage = self.stage.write().unwrap_or_else(PoisonError::into_inner);
         let options = self.spec.options;
@@ -109,7 +109,7 @@ impl BucketTraining for PackTrees {
         &self.spec
     }
 
-    /// Histograms need the splits before, so each level of a tree would be a round.
+    /// Histograms need the previous splits, so each level of a tree would be a round.
     fn check_rounds(&self) -> Result<()> {
         let (trees, most) = match self.spec.trees {
             TreeCount::Fixed(trees) => (trees, ""),
@@ -194,7 +194,7 @@ impl BucketTraining for PackTrees {
 #[derive(Default)]
 pub(super) struct Judgments {
     buckets: BTreeMap<u32, Dataset>,
-    /// Bytes of the buckets and of their copy in one data set.
+    /// Memory in bytes of the buckets and their copy in one data set.
     bytes: u64,
     memory: Reservation,
 }

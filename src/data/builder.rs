@@ -65,7 +65,7 @@ pub(super) struct Column {
 }
 
 impl Column {
-    /// Whether all values that are no numbers are texts that mark missing values, such as NA.
+    /// Whether all values that are not numbers are texts that mark missing values, such as NA.
     pub fn are_others_missing(&self) -> bool {
         self.others.as_ref().is_some_and(|others| others.readings.are_missing())
     }

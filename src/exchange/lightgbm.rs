@@ -13,7 +13,7 @@ use super::{Format, Function, ImportedModel, SMALLER, Source};
 use crate::base::{Control, Error, Reservation, Result, Ticks, bytes_of, shorten};
 use crate::trees::general::{Builder, Feature, LIGHTGBM_ZERO, Nested, RawNode, RawSplit, Sets, Test};
 
-/// Versions of the format whose rules are known.
+/// Supported versions of the format.
 const VERSIONS: [&str; 3] = ["v2", "v3", "v4"];
 
 /// Keys of the header and of a tree.
@@ -35,7 +35,7 @@ const AFTER_TREES: [&str; 5] = [
 /// Copies of a set: the list that is read, which grows, the sorted one, and the forest's.
 const SET_COPIES: u64 = 4;
 
-/// Nanoseconds or so that a number takes, for [`Ticks`].
+/// Approximate nanoseconds per number, for [`Ticks`].
 const NUMBER_COST: usize = 50;
 
 /// The header or a tree.
@@ -105,7 +105,7 @@ pub(super) fn read(text: &str, control: &Control) -> Result<ImportedModel> {
     let mut trees = body.split("\nTree=");
     let header = Section::parse("header".to_owned(), trees.next().unwrap_or("").trim_start(), HEADER)?;
     let count = trees.clone().count();
-    // 2. What the model is.
+    // 2. The kind of model.
     let source = check_header(&header)?;
     let is_cut_off =
         || Error::Corrupt("the text ends before the line 'end of trees': it is cut off".to_owned());
@@ -150,7 +150,7 @@ pub(super) fn read(text: &str, control: &Control) -> Result<ImportedModel> {
     Ok(ImportedModel { source, features, function: Function::Trees(builder.finish(width)?) })
 }
 
-/// Refuses what cannot be kept.
+/// Refuses models with unsupported features.
 fn check_header(header: &Section<'_>) -> Result<Source> {
     let version = header.text("version")?.trim();
     check_version(version)?;
@@ -160,7 +160,7 @@ fn check_header(header: &Section<'_>) -> Result<Source> {
     Ok(Source::new(Format::LightGbm, version, objective))
 }
 
-/// Refuses versions of LightGBM's formats whose rules are not known.
+/// Refuses unsupported versions of LightGBM's formats.
 pub(super) fn check_version(version: &str) -> Result<()> {
     if VERSIONS.contains(&version) {
         return Ok(());
@@ -169,7 +169,7 @@ pub(super) fn check_version(version: &str) -> Result<()> {
     Err(Error::Unsupported(format!("LightGBM's format '{}'; known: {known}", shorten(version))))
 }
 
-/// Refuses several scores.
+/// Refuses models with several outputs.
 pub(super) fn check_outputs(outputs: usize) -> Result<()> {
     if outputs > 1 {
         let problem =
@@ -179,7 +179,7 @@ pub(super) fn check_outputs(outputs: usize) -> Result<()> {
     Ok(())
 }
 
-/// The features: those whose range is a list of values are categories.
+/// The features; features whose range is a list of values are categories.
 fn features(header: &Section<'_>, memory: &mut Reservation) -> Result<Vec<Feature>> {
     let last: usize = header.number("max_feature_idx")?;
     let names: Vec<String> = header.list("feature_names", check_width(last.saturating_add(1), memory)?)?;
@@ -193,7 +193,7 @@ fn features(header: &Section<'_>, memory: &mut Reservation) -> Result<Vec<Featur
         .collect())
 }
 
-/// Gives the features of categories their texts. `columns`: their numbers, if known.
+/// Sets the texts of categorical features. `columns`: column numbers, if known.
 pub(super) fn add_categories(
     features: &mut [Feature],
     lists: &[Vec<Value>],
@@ -280,7 +280,7 @@ fn known(number: f64) -> f64 {
     if number.is_infinite() { f64::NAN } else { number }
 }
 
-/// The test of a threshold. Numbers near 0 go where 0 goes; infinity is between all numbers and NaN.
+/// A threshold's test. Numbers near 0 are treated as 0; infinity is between all numbers and NaN.
 fn at_most(threshold: f64) -> Test {
     let threshold = match threshold {
         0.0.. => threshold.max(LIGHTGBM_ZERO),
@@ -445,7 +445,7 @@ fn read_node<'a>(
     };
     let feature = node.split_feature.ok_or("a node has children and no 'split_feature'")?;
     let (test, threshold) = match (node.decision_type.as_str(), &node.threshold) {
-        // The JSON has 1e300 for infinity.
+        // The JSON uses 1e300 for infinity.
         ("<=", Some(Threshold::Number(1e300..))) => (at_most(f64::INFINITY), f64::INFINITY),
         ("<=", Some(Threshold::Number(threshold))) => (at_most(*threshold), *threshold),
         ("==", Some(Threshold::Codes(codes))) => {

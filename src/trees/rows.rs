@@ -51,7 +51,7 @@ pub struct Targets<'a> {
 
 /// Consecutive queries with their rows.
 pub struct Shard {
-    /// The number of the first row.
+    /// Index of the first row.
     pub start: usize,
     /// Rows of the shard's query i are `offsets[i]..offsets[i + 1]`, from 0.
     pub offsets: Vec<usize>,

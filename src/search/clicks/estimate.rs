@@ -24,7 +24,7 @@ pub const PRIOR: f64 = 2.0;
 const MOST_PASSES: usize = 1000;
 /// Largest change of an estimate in the last pass.
 const TOLERANCE: f64 = 1e-7;
-/// Halvings of an interval in which an estimate by weights lies.
+/// Number of halvings of the interval that contains a weighted estimate.
 const HALVINGS: usize = 60;
 /// Largest number of contexts whose covariance is computed.
 pub(super) const MOST_CONTEXTS: usize = 256;
@@ -33,7 +33,7 @@ pub(super) const MOST_CONTEXTS: usize = 256;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
     pub value: f64,
-    /// Its standard error.
+    /// Standard error.
     pub error: f64,
 }
 
@@ -46,7 +46,7 @@ impl Estimate {
     }
 }
 
-/// Information that a prior of this strength and mean has about a probability.
+/// Information in a prior with this strength and mean about a probability.
 pub(super) fn prior_information(strength: f64, mean: f64, value: f64) -> f64 {
     strength * (mean / (value * value) + (1.0 - mean) / ((1.0 - value) * (1.0 - value)))
 }
@@ -142,7 +142,7 @@ impl Fitted {
     }
 }
 
-/// The cells with numbers of contexts instead of contexts.
+/// The cells, with contexts replaced by their numbers.
 pub(super) struct Problem<'a> {
     cells: &'a [Cell],
     /// Context number of each cell.
@@ -155,11 +155,11 @@ pub(super) struct Problem<'a> {
 
 /// The expected information of a point.
 pub(super) struct Information {
-    /// Of alpha, by pair.
+    /// Information about alpha, for each pair.
     pub(super) of_alpha: Vec<f64>,
-    /// Of gamma, by number of the context.
+    /// Information about gamma, by context number.
     of_gamma: Vec<f64>,
-    /// Of alpha and gamma together, by cell.
+    /// Joint information about alpha and gamma, for each cell.
     pub(super) both: Vec<f64>,
 }
 
@@ -209,7 +209,7 @@ pub fn fit(cells: &[Cell], pairs: usize, prior: f64) -> Fitted {
     }
 }
 
-/// The contexts, sorted, and by cell the number of its context.
+/// The sorted contexts, and each cell's context number.
 fn numbered_contexts(cells: &[Cell]) -> (Vec<u32>, Vec<usize>) {
     let mut numbers = Numbers::default();
     let mut contexts: Vec<usize> =
@@ -231,7 +231,7 @@ fn root(parents: &mut [usize], mut number: usize) -> usize {
     number
 }
 
-/// 1 - p for a probability p of a click, away from 0.
+/// 1 - p for a click probability p, bounded away from 0.
 pub(super) fn no_click(click: f64) -> f64 {
     (1.0 - click).max(MARGIN)
 }
@@ -261,7 +261,7 @@ impl Problem<'_> {
         for a in alpha {
             value += prior_clicks * libm::log(*a) + prior_others * libm::log(1.0 - a);
         }
-        // 2. Shares of them.
+        // 2. Fractions.
         let share = |(index, [part, all]): (usize, &[f64; 2])| {
             if index == self.pairs { 1.0 } else { within(part / all) }
         };
@@ -298,7 +298,7 @@ impl Problem<'_> {
             gamma_errors.first_mut().into_iter().for_each(|first| *first = 0.0);
             return (of_alpha.iter().map(alone).collect(), gamma_errors);
         }
-        // 1. What is left for gamma once alpha is estimated, inverted.
+        // 1. The inverse of the remaining information about gamma, with alpha estimated.
         let Some(covariance) = self.covariance(&information) else {
             let mut gamma_errors = vec![f64::INFINITY; gamma.len()];
             gamma_errors[0] = 0.0;
@@ -400,7 +400,7 @@ const MARGIN: f64 = 1e-9;
 /// Probabilities to estimate.
 pub(super) type Point = Vec<f64>;
 
-/// A probability away from 0 and 1.
+/// A probability, bounded away from 0 and 1.
 pub(super) fn within(probability: f64) -> f64 {
     probability.clamp(MARGIN, 1.0 - MARGIN)
 }
@@ -417,7 +417,7 @@ impl Problem<'_> {
             if change <= TOLERANCE {
                 return twice;
             }
-            // 2. A step along their change, if it does not lower the likelihood.
+            // 2. An extrapolated step, if it does not lower the likelihood.
             let (next, value) = self.pass(&self.further(&point, &once, &twice));
             point = if value >= before { next } else { twice };
             passes += 3;
@@ -425,7 +425,7 @@ impl Problem<'_> {
         point
     }
 
-    /// The point that two passes from `point` lead to, extrapolated.
+    /// Extrapolates two passes from `point`.
     fn further(&self, point: &Point, once: &Point, twice: &Point) -> Point {
         let r: Vec<f64> = once.iter().zip(point).map(|(b, a)| b - a).collect();
         let v: Vec<f64> = twice.iter().zip(once).zip(&r).map(|((c, b), r)| c - b - r).collect();

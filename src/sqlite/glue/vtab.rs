@@ -96,7 +96,7 @@ pub struct TableFunction {
     pub columns: &'static str,
     /// The parameters: [`Parameters::of`].
     pub signature: &'static str,
-    /// The calls, for messages, if there are several forms.
+    /// The call forms, for messages, if there are several.
     pub forms: Option<&'static str>,
     /// Whether views and triggers must not use it (rule 13.2).
     pub direct_only: bool,
@@ -106,7 +106,7 @@ pub struct TableFunction {
     /// again, and returns its rows by query and rank, or by rank and query. Both identify a row, so row ids do not depend on
     /// the filter; FULL JOIN identifies rows by them. Rows of other functions are numbered.
     pub rank_column: Option<usize>,
-    /// Whether its rows are the queries of the running call: few, at hand, and independent of the schema, so statements that
+    /// Whether its rows are the queries of the running call: few, in memory, and independent of the schema, so statements that
     /// use it may be kept.
     pub lists_queries: bool,
     /// The description in EXPLAIN QUERY PLAN.
@@ -137,7 +137,7 @@ impl TableFunction {
         }
     }
 
-    /// How it is called, for messages.
+    /// The call form, for messages.
     pub fn usage(&self) -> String {
         self.forms.map_or_else(|| format!("{}({})", self.name, self.signature), str::to_owned)
     }
