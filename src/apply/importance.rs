@@ -173,7 +173,7 @@ impl Query<'_> {
         Ok(Losses { before, after })
     }
 
-    /// The means of the metrics over permutations, from the scores of one after the other.
+    /// Mean metrics over permutations, from the scores of one permutation at a time.
     fn mean_values(&self, scores: &[f64], control: &Control) -> Result<Vec<Option<f64>>> {
         let mut sums = vec![Some(0.0); self.spec.metrics.len()];
         for scores in scores.chunks_exact(self.rows.rows()) {

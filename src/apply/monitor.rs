@@ -18,7 +18,7 @@
 //!   (d / n + d' / m) times a chi-square (Yurdakul 2018; Rao & Scott 1981). Design effects are estimated, so the
 //!   quantile is taken from F, with the degrees of freedom of Satterthwaite (1946) for a sum of two variances (Thomas &
 //!   Rao 1987). The design effect of later values is at least the design effect of the training for queries of their
-//!   size: few queries tell little about it.
+//!   size: few queries say little about it.
 //! * Whole queries are compared for `outside`. Without a change, each of later and training queries is equally likely
 //!   to have the smallest or the largest value. So the number of later queries beyond M training queries is
 //!   beta-binomial with the parameters 2 and M - 1 (Wilks 1941). The limit is the fraction of values that so many
@@ -26,7 +26,7 @@
 //! * The limit of `missing` is a difference of fractions in standard errors, by the t distribution. It is at most half way
 //!   from the training fraction to 1.
 //! * `metric` has the standard error of the difference of two means over queries. The variance of later queries is at
-//!   least the variance of the validation queries: equal values of few queries tell little. Only the mean of the validation
+//!   least the variance of the validation queries: equal values of few queries say little. Only the mean of the validation
 //!   has the factor for shared training queries, because one function ranks the later ones.
 
 use super::paired::{f_quantile, t_quantile};
@@ -187,7 +187,7 @@ fn per_query(values: f64, queries: u64) -> f64 {
 
 /// The design effect of queries of `now` values each, if it is `effect` for queries of `then` values each: 1 + (k - 1) r
 /// for queries of k values with the correlation r (Kish 1965). k is the mean of n_i weighted by n_i. If r were above 1 with the mean of n_i
-/// itself, r is 1 and k is larger than this mean by the same factor in both. Queries of one value do not tell r: then 1.
+/// itself, r is 1 and k is larger than this mean by the same factor in both. Queries of one value do not determine r: then 1.
 fn expected_effect(effect: f64, now: f64, then: f64) -> f64 {
     if then <= 1.0 {
         1.0

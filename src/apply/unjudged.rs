@@ -76,8 +76,8 @@ impl JudgedLists {
         bytes_of::<[f64; 2]>(documents)
     }
 
-    /// The judged documents of a data set, in which NaN stands for no judgment, or all with the grade 0 for the others; without
-    /// queries that nobody judged.
+    /// A data set's judged documents, where NaN means unjudged; or all documents, with grade 0 for unjudged ones. Omits
+    /// unjudged queries.
     pub fn of(data: &Dataset, scores: &[f64], counts_unjudged: bool) -> Self {
         let mut lists = Self::default();
         for (query, id) in data.query_ids.iter().enumerate() {

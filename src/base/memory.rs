@@ -16,7 +16,7 @@ pub const FEWER_LANDMARKS: &str = "use fewer landmarks (option 'landmarks'), or 
 /// The variable with the bound of every call in the process.
 const OF_PROCESS: &str = "SQLITE_LTR_MAX_MEMORY";
 
-/// The bound of every call in the process, which a host sets before its first call. Another text than a whole number allows nothing.
+/// The bound of every call in the process, set by the host before its first call. Text that is not an integer allows nothing.
 static CEILING: LazyLock<u64> =
     LazyLock::new(|| std::env::var(OF_PROCESS).map_or(u64::MAX, |text| text.parse().unwrap_or(0)));
 
@@ -56,7 +56,7 @@ impl Memory {
         self.0.allowed != u64::MAX
     }
 
-    /// Bytes that can be reserved; without a limit more than there are.
+    /// Bytes that can be reserved; practically infinite without a limit.
     pub fn available(&self) -> u64 {
         self.0.allowed.saturating_sub(self.0.used.load(Ordering::Relaxed))
     }

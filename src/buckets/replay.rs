@@ -108,7 +108,7 @@ impl Asking<'_> {
         }
     }
 
-    /// Tells the objective and the gap of a point.
+    /// Reports a point's objective and gap.
     pub fn show(&self, objective: f64, gap: f64) {
         *lock(&self.progress) = Some((objective, gap));
     }
@@ -159,7 +159,7 @@ impl Replay {
         }
     }
 
-    /// Tells the objective and the gap of the solution.
+    /// Reports the solution's objective and gap.
     pub fn show(&mut self, objective: f64, gap: f64) {
         self.progress = Some((objective, gap));
     }

@@ -90,7 +90,7 @@ impl Documents<'_> {
         self.start == self.end
     }
 
-    /// Scores with features of some other documents: of each shuffle, the scores of its orders one after the other.
+    /// Scores with features of some other documents: for each shuffle, the scores of its orders, concatenated.
     ///
     /// # Errors
     /// Errors of `scores`.

@@ -239,7 +239,7 @@ const SEED: u64 = 42;
 /// Largest number of buckets.
 pub const MOST_BUCKETS: u64 = 1 << 16;
 
-/// A number of buckets, as a caller gives it.
+/// Checks a caller's number of buckets.
 ///
 /// # Errors
 /// A number that is not a power of two, or too large.

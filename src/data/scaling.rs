@@ -375,7 +375,7 @@ fn each_column<T: Send>(
 }
 
 /// Minimum and maximum - minimum of each feature over the documents of one query; infinity instead of a difference of 0. A
-/// quotient is exactly 1 at the maximum, so that no tree tells the maxima of two queries apart.
+/// quotient is exactly 1 at the maximum, so that no tree distinguishes the maxima of two queries.
 fn ranges<T: Element>(documents: &[T], columns: usize) -> Vec<(f64, f64)> {
     let mut bounds = vec![(f64::INFINITY, f64::NEG_INFINITY); columns];
     let mut ticks = Ticks::default();

@@ -22,7 +22,7 @@ pub struct Reader {
     read: Read,
 }
 
-/// The keys that tell JSON texts apart.
+/// Keys that distinguish JSON formats.
 #[derive(Deserialize)]
 struct Keys {
     learner: Option<IgnoredAny>,

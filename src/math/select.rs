@@ -24,7 +24,7 @@ const VALUES: usize = 8;
 /// The numbers that can have some ranks.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Candidates {
-    /// How many numbers are surely before them.
+    /// Number of values that are certainly before them.
     pub below: usize,
     /// Their indices, ascending.
     pub indices: Vec<u32>,

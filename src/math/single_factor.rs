@@ -50,7 +50,7 @@ impl Factor {
         let mut u = Panels::zero(width * PANEL, dim);
         for p in 0..width {
             checkpoint();
-            // 1. The row of tiles less the products with the rows above.
+            // 1. The row of tiles minus the products with the rows above.
             let (first, mut inverse) = (p * PANEL, [Row::ZERO; PANEL]);
             for j in p..width {
                 let mut tile = [Row::ZERO; PANEL];

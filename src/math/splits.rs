@@ -11,7 +11,7 @@ use crate::base::{Ticks, parallel};
 /// Cost in operations, for [`Ticks`], of a document in a merge, and of a comparison.
 pub const MERGE_COST: usize = 16;
 
-/// Documents from which on grades are sorted on several threads.
+/// From this many documents on, grades are sorted on several threads.
 const MANY: usize = 10_000;
 
 #[derive(Debug, Clone, Copy, PartialEq)]

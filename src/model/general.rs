@@ -1,7 +1,7 @@
 //! Trees of any shape, which another library trained.
 //!
-//! The library reads a category as a code, the features here have one number for each of its values. So a row of a document
-//! becomes a row of the library first.
+//! The library reads a category as a code; here a category has one feature per value. So a document's row
+//! is first converted to the library's format.
 
 use std::sync::Arc;
 

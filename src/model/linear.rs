@@ -124,7 +124,7 @@ impl Implicit {
         }
     }
 
-    /// The items that are drawn for a user with these (ascending); `number` tells users apart.
+    /// The items that are drawn for a user with these (ascending); `number` distinguishes users.
     pub fn negatives(self, number: usize, seen: &[u32], items: usize) -> Vec<u32> {
         let Self::Sampled { negatives: each, seed } = self else { return Vec::new() };
         let mut random = Random::new(Random::new(seed).bits().wrapping_add(number as u64));

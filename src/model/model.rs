@@ -157,7 +157,7 @@ impl Model {
         drop(ranker);
         let bytes = super::envelope::seal(&encoded, &blocks)?;
         drop(encoded);
-        // Blocks hold rows that were checked before the fit: the header is what can be wrong.
+        // Blocks hold rows that were checked before the fit, so only the header can be wrong.
         let end = header_end(&bytes, bytes.len() as u64)?;
         match Self::from_header(&bytes[..end], bytes.len() as u64) {
             Ok(_) => Ok(bytes),

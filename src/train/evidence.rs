@@ -71,7 +71,7 @@ impl Evidence {
         Self { queries: [informative as u64, queries as u64], compared: Compared::of(trained) }
     }
 
-    /// A warning if the model of clicks is not shown to be better. Clicks favor the order that was shown, so nothing else tells.
+    /// A warning if the model of clicks is not shown to be better. Clicks favor the order that was shown, so nothing else can.
     pub fn doubt(&self) -> Option<String> {
         let compared = self.compared.as_ref().filter(|compared| !compared.is_shown())?;
         Some(format!(

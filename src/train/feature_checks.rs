@@ -303,7 +303,7 @@ impl Column<'_> {
         self.by_row.windows(2).all(increases) || self.are_numbers_of_rows()
     }
 
-    /// Whether each number occurs once, among at most [`NUMBERS_PER_ROW`] unless the name tells.
+    /// Whether each number occurs once, among at most [`NUMBERS_PER_ROW`] unless the name says so.
     fn are_numbers_of_rows(&self) -> bool {
         let rows = self.by_row.len();
         let values = || (0..rows).map(|document| self.value(document));

@@ -312,7 +312,7 @@ pub fn check_rows(data: &mut Dataset, input: Input<'_>) -> std::result::Result<(
     if data.n_docs() == 0 { Err("0 rows; training needs judged documents") } else { Ok(()) }
 }
 
-/// A model as it is stored.
+/// A model in its stored form.
 pub struct Encoded {
     pub bytes: Vec<u8>,
     /// Counts them until they are stored.

@@ -213,7 +213,7 @@ impl Finished {
         Self::with_card(Card { means, ..card.clone() }, facts, trained)
     }
 
-    /// Replaces what the report tells about the choice.
+    /// Replaces the report on the choice.
     pub fn with_validation(mut self, validation: SelectionReport) -> Self {
         self.summary.validation = Some(validation);
         self.model.card.summary = json!(self.summary);
@@ -440,7 +440,7 @@ pub fn short_report(report: &Value) -> String {
     format!("{model}{state}: {}", parts.join(", ")).replace(['\n', '\r'], " ")
 }
 
-/// A number of things, such as `2 columns ignored`.
+/// A counted noun, such as `2 columns ignored`.
 fn counted(count: u64, thing: &str, rest: &str) -> String {
     format!("{count} {thing}{}{rest}", if count == 1 { "" } else { "s" })
 }

@@ -13,7 +13,7 @@ use crate::model::TrainingColumns;
 const RANKS: &[&str] =
     &["rank", "ranking", "rang", "place", "placing", "placement", "position", "pos", "standing"];
 
-/// Number of documents from which on a permutation within a query is not due to chance.
+/// From this many documents on, a permutation within a query is not due to chance.
 const FEWEST_IN_ORDER: usize = 5;
 
 /// Queries with a permutation, at least.

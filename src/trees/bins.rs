@@ -203,12 +203,12 @@ fn columns_of(block: usize, features: &Matrix) -> Range<usize> {
     block * BLOCK..features.columns().min((block + 1) * BLOCK)
 }
 
-/// Of how many rows one is drawn.
+/// Number of rows from which one is drawn.
 pub(super) fn sampling_step(rows: usize) -> usize {
     rows.div_ceil(MOST_SAMPLED).max(1)
 }
 
-/// A row at random of each block of `step` rows, in ascending order.
+/// A random row from each block of `step` rows, in ascending order.
 pub(super) fn drawn_rows(rows: usize, step: usize, seed: u64) -> Vec<usize> {
     let mut random = Random::new(seed);
     let draw = |start: usize| start + random.below(step.min(rows - start));
@@ -239,7 +239,7 @@ impl Sample {
     fn add(&mut self, values: &[f64], drawn: impl Iterator<Item = usize>) {
         for value in values {
             self.has_missing |= value.is_nan();
-            // Minimum and maximum leave NaN out.
+            // `min` and `max` ignore NaN.
             self.range = (self.range.0.min(*value), self.range.1.max(*value));
         }
         self.values.extend(drawn.map(|row| values[row]).filter(|value| !value.is_nan()));
@@ -263,7 +263,7 @@ impl Sample {
     }
 }
 
-/// Calls `visit` with the values of each column in some rows after the other. It gets the number of the column among
+/// Calls `visit` with each column's values, one chunk of rows at a time. It gets the column's index in
 /// `columns`, the rows and the values.
 fn each_chunk(
     features: &Matrix,

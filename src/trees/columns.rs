@@ -124,7 +124,7 @@ pub const MAX_DEPTH: usize = 8;
 /// Columns that a comparison can choose from.
 pub const MOST_COLUMNS: usize = PART * 16;
 
-/// One split of each of [`BYTES`] trees: of a document with these bins of columns, the bit of the leaf is `bin > rank`.
+/// One split of each of [`BYTES`] trees: for a document with these column bins, the leaf's bit is `bin > rank`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LevelSplits {
     /// The column of each split.

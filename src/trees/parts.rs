@@ -119,7 +119,7 @@ fn ranges<T: Element>(values: &[T], width: usize) -> Vec<ValueRange> {
     ranges
 }
 
-/// Minimum and maximum leave NaN out.
+/// Minimum and maximum ignore NaN.
 fn extend(range: &mut ValueRange, by: ValueRange) {
     *range = (range.0.min(by.0), range.1.max(by.1), range.2 | by.2);
 }

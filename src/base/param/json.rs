@@ -39,7 +39,7 @@ impl<'de> Deserialize<'de> for Entries {
     }
 }
 
-/// Longest vector text that is always read, in bytes; longer texts may have this many bytes per number.
+/// Longest vector text that is always read, and largest size per number of a longer one, in bytes.
 pub(crate) const LONGEST_VECTOR: usize = 1_000_000;
 const LONGEST_NUMBER: usize = 100;
 

@@ -11,7 +11,7 @@ use crate::cost::loss::{LossDef, Shape};
 use crate::math::splits::Item;
 use crate::math::{MERGE_COST, compare, descending, pairs, sort_ascending, splits, tied_pairs};
 
-/// Documents from which on sorting them takes less time than all pairs.
+/// From this many documents on, sorting is faster than visiting all pairs.
 const MANY: usize = 24;
 
 /// Operations, for [`Ticks`], of a pair.
@@ -190,7 +190,7 @@ fn slope(margin: f64) -> f64 {
 // Sums over all pairs of a query of losses that are polynomials up to a threshold, in O(n log n): [`splits`] gives the pairs
 // as ranges of sorted lists, and sums of 1, s and s^2 over a range are all that a document needs.
 
-/// Sums over documents: their number, their scores and squares of scores, less a center.
+/// Sums over documents: count, scores and squared scores, minus a center.
 #[derive(Debug, Clone, Copy, Default)]
 struct ScoreSums {
     count: f64,

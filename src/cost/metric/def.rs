@@ -27,7 +27,7 @@ pub struct ScoredList<'a, L: ?Sized = [f64]> {
     /// The relevance (N) or the subtopics of the documents.
     pub labels: &'a L,
     /// The scores (N). Negative infinity: the document was not retrieved. Metrics of positions know it in the ideal order alone;
-    /// metrics of pairs rank it last, `pair_loss` leaves it out.
+    /// metrics of pairs rank it last, `pair_loss` omits it.
     pub scores: &'a [f64],
     /// Number of first documents that count; all if absent.
     pub cutoff: Option<usize>,

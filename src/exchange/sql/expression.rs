@@ -230,7 +230,7 @@ impl Sql {
         }
     }
 
-    /// (x - min) / (max - min) over the query, or 0 if all values are equal; less its mean if centered.
+    /// (x - min) / (max - min) over the query, or 0 if all values are equal; minus the mean if centered.
     fn minmax(&mut self, columns: &Columns<'_>, x: &Feature<'_>, centered: bool) -> Result<()> {
         let (window, start) = (&columns.window, if centered { "avg" } else { "min" });
         self.push(format_args!(

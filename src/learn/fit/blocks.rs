@@ -62,7 +62,7 @@ enum Source {
 }
 
 impl Source {
-    /// The features of documents, the rows of a query among them, and what judges these.
+    /// Document features, the row range of a query in them, and its judgments.
     fn documents(&self, query: usize) -> (&Matrix, Range<usize>, RowJudgments<'_>) {
         match self {
             Self::Rows(data) => {

@@ -13,7 +13,7 @@ use crate::math::{LANES, Registers, SimdTask, TILE, Tile, dispatch, median, simd
 
 // Typical distances of documents: the units of the parameters of kernels.
 
-/// Up to this number of documents, the median is taken over all pairs. Of more documents, a sample of this size is
+/// Up to this number of documents, the median is taken over all pairs. For more documents, a sample of this size is
 /// used.
 const MEDIAN_DOCUMENTS: usize = 2000;
 /// Rows summed at a time.

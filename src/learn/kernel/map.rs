@@ -10,11 +10,11 @@
 //!
 //! phi(x).phi(z) = k(x, P) K(P, P)^-1 k(P, z) (Nystrom; Williams & Seeger 2001; Fine & Scheinberg 2001). It is K(x, z)
 //! to the tolerance if x or z is a candidate and the rank was not limited. Up to four times `landmarks` documents are
-//! all candidates; of more documents the seed draws a sample of that size. In cross-validation on web search data,
+//! all candidates; with more documents the seed draws a sample of that size. In cross-validation on web search data,
 //! pivots chosen from four times `landmarks` candidates ranked better than `landmarks` sampled documents, by .001 to
 //! .003 of NDCG@10 with 600 landmarks, and equally well with 1,000.
 //!
-//! Of a kernel that is not positive semidefinite, L is the factor of [`crate::math::positive_part`] for a sample of `landmarks`
+//! For a kernel that is not positive semidefinite, L is the factor of [`crate::math::positive_part`] for a sample of `landmarks`
 //! documents: negative eigenvalues count as 0.
 
 use std::ops::Range;
@@ -97,7 +97,7 @@ impl FeatureMap {
         Ok(Self { basis, factor: factor.factor, negative: factor.negative })
     }
 
-    /// Number of features r: of pivots.
+    /// Number of features r, one per pivot.
     pub fn dim(&self) -> usize {
         self.basis.points.len()
     }

@@ -23,7 +23,7 @@ const MANY: usize = 4096;
 
 impl Basis {
     /// The sums of functions with kernels of the name of this one, at documents `x`, shape `(n, d)`, with features of others:
-    /// of each shuffle, the values of its orders one after the other. For kernels that are products over features.
+    /// for each shuffle, the values of its orders, concatenated. For kernels that are products over features.
     ///
     /// # Errors
     /// A different number of features; an interrupt.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! q(x, P)    of 48 documents at a time, by products of panels; |x - z|^2 = |x|^2 + |z|^2 - 2 x.z of centered documents
-//! phi(x)     L^-1 (k(x, P) - m), m_l the mean of K(x_l, P): functions less their means in a query do not change
+//! phi(x)     L^-1 (k(x, P) - m), m_l the mean of K(x_l, P): functions minus their means in a query do not change
 //! ```
 //!
 //! Kernels exp(-gamma q) alone have one; gamma is in the coordinates. Errors are the rounding errors of single

@@ -55,7 +55,7 @@ impl BlockRanking {
 }
 
 /// Maximizes `sum_p E[p, document of p]` over lists of one document per position, no two of one block, and returns
-/// the maximum. The documents are in [`Workspace::chosen`]. Of equal documents of a block the first is taken.
+/// the maximum. The documents are in [`Workspace::chosen`]. Among equal documents of a block, the first is taken.
 ///
 /// `profits` is E, row after row, shape (positions, l), finite; `groups` has the block of each document (l), numbered
 /// from 0 without gaps.

@@ -47,7 +47,7 @@ pub struct Step {
     pub objective: f64,
     /// Best certified gap so far, absolute.
     pub gap: f64,
-    /// Seconds since the start. Nothing else in a report differs between runs, so bytes leave it out.
+    /// Seconds since the start. Nothing else in a report differs between runs, so bytes omit it.
     #[serde(skip)]
     pub seconds: f64,
 }

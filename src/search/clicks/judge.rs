@@ -27,7 +27,7 @@ pub struct Judgment {
     pub interval: [f64; 2],
     /// Weight of the document in a training: e / (e + 10) for e examined rows.
     pub doc_weight: f64,
-    /// How well the log tells it from the positions where the document was shown, from 0 to 1.
+    /// How well the log separates it from the positions where the document was shown, from 0 to 1.
     pub determined: f64,
     /// Whether it has the lowest grade whatever the estimate.
     is_lowest: bool,

@@ -1,4 +1,4 @@
-//! `ltr_click_models`, `ltr_propensities(log [, options])` and `ltr_judgments(log [, options])`: what clicks tell.
+//! `ltr_click_models`, `ltr_propensities(log [, options])` and `ltr_judgments(log [, options])`: click models.
 //!
 //! Rules (docs/reference/rules.md, 16):
 //! * 16.3: `ltr_propensities` has a row per position: how much more often users examine it than the first, with the standard
@@ -216,7 +216,7 @@ fn judgments(call: &Call<'_>) -> Result<OutputRows> {
     let given = options.get("propensities");
     let given = given.map(|given| given_propensities(call.connection, given, limits)).transpose()?;
     let (models, choices) = models(options::text(options, "model"), given.is_some())?;
-    // 1. One pass counts the log. A second one compares the models, if the log can tell them apart.
+    // 1. One pass counts the log. A second pass compares the models, if the log can distinguish them.
     let log = arguments.log(call)?;
     let counted = arguments.counted(&log, models)?;
     let positions = Positions::new(&arguments, &counted, given.as_deref())?;

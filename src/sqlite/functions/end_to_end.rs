@@ -106,7 +106,7 @@ pub(super) fn end_to_end(
     Ok(Measurement { queries, names, shares, evaluation, warnings, memory, of_probability: Vec::new() })
 }
 
-/// The judged documents with their scores, and the candidates that nobody judged with the grade 0.
+/// The judged documents with their scores, and the unjudged candidates with the grade 0.
 fn with_unjudged(judged: &JudgedDocuments, found: &[f64], (data, scores): (&Dataset, &[f64])) -> JudgedLists {
     let mut lists = JudgedLists::default();
     for (query, id) in judged.data.query_ids.iter().enumerate() {

@@ -25,7 +25,7 @@ pub const MONITOR: TableFunction = TableFunction::new("ltr_monitor", COLUMNS, PA
 
 const COLUMNS: &str = "kind, name, value, reference, threshold, status";
 
-/// Shares of rows with new users, items or values of categories from which the status is a warning, and an alert.
+/// Fractions of rows with new users, items or category values at which the status becomes a warning, and an alert.
 const NEW_ROWS: (f64, f64) = (0.1, 0.25);
 
 fn monitor(call: &Call<'_>) -> Result<OutputRows> {

@@ -66,7 +66,7 @@ pub struct RankingCall<'a> {
     pub source: Rc<Source>,
     /// The view of the model, if the source does not have the features of the model.
     pub features: Option<Rc<Source>>,
-    /// The only query to read: of a comparison with `query_id`, or of an argument.
+    /// The only query to read, from a comparison with `query_id` or an argument.
     pub only: Option<Id>,
     /// Whether the source is the view of the model. `ltr_query` has the query `only` while it is read.
     is_view: bool,

@@ -285,7 +285,7 @@ pub fn column_model(score: &str, columns: TrainingColumns) -> Result<ModelHandle
     })
 }
 
-/// An error of this ranking; of a ranking by a column, one that says that the column does not exist or is NULL.
+/// An error of this ranking; for a ranking by a column, it says that the column does not exist or is NULL.
 pub fn explained(ranking: &RankingCall<'_>, error: Error) -> Error {
     let Some(score) = &ranking.by_column else { return error };
     let error = match error {

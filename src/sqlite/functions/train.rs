@@ -53,7 +53,7 @@ pub(super) struct StoredPrior {
     pub(super) function: LinearPrior,
 }
 
-/// A report as it is stored.
+/// A report in its stored form.
 #[derive(Serialize)]
 pub(super) struct StoredReport {
     pub name: String,

@@ -63,9 +63,9 @@ struct Returned {
     found: Vec<bool>,
     /// Whether it returned candidates for each query.
     answered: Vec<bool>,
-    /// Candidates that nobody judged.
+    /// Unjudged candidates.
     unjudged: usize,
-    /// A candidate that nobody judged, for messages.
+    /// An unjudged candidate, for messages.
     example: Option<Id>,
     /// For columns of features: how many of them have NULL.
     nulls: BTreeMap<String, usize>,
@@ -177,7 +177,7 @@ impl JudgedDocuments {
         *lock(&self.returned).nulls.entry(column.to_owned()).or_default() += 1;
     }
 
-    /// Warnings about features that are NULL only in candidates that nobody judged, which searches rank.
+    /// Warnings about features that are NULL only in unjudged candidates, which searches rank.
     pub fn null_warnings(&self, view: &Source, features: &[String]) -> Vec<String> {
         let Returned { nulls, unjudged, .. } = lock(&self.returned).clone();
         let is_feature = |(name, _): &(String, usize)| features.contains(name);

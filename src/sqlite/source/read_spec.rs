@@ -45,7 +45,7 @@ pub enum Judgments {
     Count,
     /// The relevance, which must exist: rankings are measured, a user is fitted.
     Relevance,
-    /// The relevance, NaN in rows that nobody judged.
+    /// The relevance, NaN in unjudged rows.
     RelevanceIfJudged,
     /// The relevance, and query weights if the source has them: for training.
     RelevanceAndWeight,
@@ -94,9 +94,9 @@ pub struct ReadSpec<'a> {
     pub features: bool,
     /// Only the rows of this query.
     pub only: Option<&'a Id>,
-    /// The judgments of the rows, which are candidates; those that nobody judged are skipped.
+    /// The judgments of the rows, which are candidates; unjudged ones are skipped.
     pub judged: Option<&'a JudgedDocuments>,
-    /// The queries whose candidates are read, one after the other as in searches.
+    /// The queries whose candidates are read, one at a time as in searches.
     pub asked: Option<&'a Asked>,
     /// The constraint whose groups are read.
     pub constraint: ListConstraint,

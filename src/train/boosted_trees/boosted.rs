@@ -8,7 +8,7 @@ use crate::trees::Fitted;
 /// A fitted ensemble, and what its training found.
 pub struct Boosted {
     pub(super) fitted: Fitted,
-    /// Half the mean squared error of the training documents, less the means of the query.
+    /// Half the mean squared error of the training documents, minus query means.
     pub(super) objective: f64,
     pub(super) learning_rate: f64,
     /// The validation result, if validation chose the number of trees.

@@ -149,7 +149,7 @@ pub(super) fn find(
             of_documents: Vec::new(),
         });
     }
-    // 2. Trainings that leave it out.
+    // 2. Trainings without it.
     let mut trainings = Vec::with_capacity(left_out.len() * spec.seeds);
     let own = left_out.iter().map(|left_out| rows.without(left_out, prepared, control));
     let own: Vec<Option<Prepared>> = own.collect::<Result<_>>()?;

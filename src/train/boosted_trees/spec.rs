@@ -1,4 +1,4 @@
-//! Boosted oblivious trees (`trees`): least squares on the grades less their means in the query.
+//! Boosted oblivious trees (`trees`): least squares on the grades minus their query means.
 //!
 //! The number of trees is given, or chosen by validation: the training stops when the metric of held-out queries no longer
 //! rises (`early`), and all rows are fitted with the best number.

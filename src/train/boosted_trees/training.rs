@@ -309,7 +309,7 @@ impl TreesSpec {
             rule = rule.or_else(|| joined.cloned());
             parts.push((scale, boosted));
         }
-        // 2. What validation tells about their sum.
+        // 2. Validation of the sum.
         let (details, trees) = (details_of_both(&parts), trees_of(&parts));
         let choices: Vec<Found> = parts.into_iter().filter_map(|(_, part)| part.found).collect();
         let (selection, warnings) = match <[Found; 2]>::try_from(choices) {

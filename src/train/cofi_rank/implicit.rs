@@ -179,7 +179,7 @@ impl ImplicitSpec {
     }
 }
 
-/// Candidates for lambda as fractions of the one from which on all factors are 0, largest first.
+/// Candidates for lambda as fractions of the smallest one at which all factors are 0, largest first.
 fn fractions() -> Vec<f64> {
     (1..=12).map(|step| libm::exp10(-0.25 * f64::from(step))).collect()
 }
@@ -209,7 +209,7 @@ fn fit_bytes(pairs: &Ratings, rank: usize) -> u64 {
     [squares, rows, factors, of_pairs].into_iter().fold(0, u64::saturating_add)
 }
 
-/// The lambda from which on all factors are 0.
+/// The smallest lambda at which all factors are 0.
 pub(super) fn largest_lambda(pairs: &Ratings, control: &Control) -> Result<f64> {
     WeightedSquares::new(pairs).largest_lambda(control)
 }

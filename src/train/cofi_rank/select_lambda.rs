@@ -155,7 +155,7 @@ struct Trials {
 /// The lambda of a training.
 pub(super) struct Selected {
     pub(super) lambda: f64,
-    /// The lambdas to fit one after the other, smallest first; the chosen one is the last.
+    /// The lambdas to fit in sequence, smallest first; the chosen one is the last.
     pub(super) path: Vec<f64>,
     /// How lambda was chosen.
     pub(super) selection: Option<Selection>,
@@ -227,7 +227,7 @@ impl Session<'_> {
             self.fit(&known, &ascending[left_out..], Purpose::Validation(&mut observe))?;
             Ok((own, values))
         };
-        // Folds are fitted one after the other if memory is short.
+        // Folds are fitted sequentially if memory is short.
         let first = number.min(FIRST_FOLDS);
         let together = first.max(number - first);
         let all = self.fit_bytes(ratings).saturating_mul(together as u64);

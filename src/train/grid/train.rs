@@ -353,7 +353,7 @@ fn kept(fit: &Fit) -> usize {
     fit.report.eigenfunctions.len()
 }
 
-/// How many eigenfunctions are kept; of a single function also their eigenvalues and coefficients.
+/// Number of eigenfunctions that are kept; for a single function also their eigenvalues and coefficients.
 fn eigenfunctions(fits: &[Fit]) -> Value {
     let [fit] = fits else {
         let counts = fits.iter().map(kept);

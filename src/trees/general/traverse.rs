@@ -1,6 +1,6 @@
 //! Scores of many documents.
 //!
-//! Documents are scored in blocks. For each tree, [`LANES`] documents walk side by side: each step is a comparison and an
+//! Documents are scored in blocks. For each tree, [`LANES`] documents advance in parallel: each step is a comparison and an
 //! addition without a branch, so the processor works on all of them at once. A document that has arrived at a leaf stays.
 //! Walking one document after the other, with a branch at each split, takes 2 to 4 times as long (see the bench).
 
@@ -12,7 +12,7 @@ use crate::trees::Keyed;
 /// Documents per block. The values stay in the first two caches while all trees pass.
 const BLOCK: usize = 64;
 
-/// Documents that walk side by side.
+/// Documents that advance in parallel.
 const LANES: usize = 8;
 
 /// Steps between two checks whether all have arrived.
@@ -72,7 +72,7 @@ impl GeneralForest {
         self.read_row(row, &mut values);
         let (mut single, mut double) = (self.start as f32, self.start);
         for roots in self.roots.chunks(LANES) {
-            // Trees of the document walk side by side, as documents of a tree do.
+            // A document's trees advance in parallel, as a tree's documents do.
             let side_by_side = roots.len() == LANES && roots.iter().all(|root| !root.has_sets);
             let leaves = if side_by_side {
                 let depth = roots.iter().map(|root| root.depth).max().unwrap_or(0);

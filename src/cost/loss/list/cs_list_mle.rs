@@ -52,7 +52,7 @@ struct CsListMle {
 struct CsListMleQuery {
     costs: Costs,
     blocks: Vec<Block>,
-    /// Number of documents from which on sums over all positions take less time than sums of each block.
+    /// From this many documents on, sums over all positions are faster than sums over each block.
     many: usize,
 }
 
@@ -199,7 +199,7 @@ impl CsListMleQuery {
     }
 }
 
-/// Documents from which on sums over all positions are used.
+/// From this many documents on, sums over all positions are used.
 const MANY: usize = 24;
 
 /// The largest range of scores whose exponentials, and products of them, stay far from the limits of numbers.

@@ -45,7 +45,7 @@ pub struct DirectQuery {
 enum Lists {
     /// All orders.
     All(Ranking),
-    /// At most one document of each block, which the row_groups tell.
+    /// At most one document of each block, as defined by the row groups.
     Diverse(BlockRanking, Vec<RowGroup>),
 }
 
@@ -138,7 +138,7 @@ impl DirectQuery {
         })
     }
 
-    /// The order of the scores, equal ones as they came; of the positions with c > 0 only.
+    /// Documents sorted by score (stable), for the positions with c > 0 only.
     pub fn order(&self, scores: &[f64], order: &mut Vec<u32>) {
         self.lists.best(scores, self.decoded, order);
     }

@@ -53,7 +53,7 @@ pub enum Measure {
     },
 }
 
-/// The highest grade whose gain and sums of gains are finite numbers for certain.
+/// The highest grade whose gain and sums of gains are certainly finite.
 const HIGHEST_GRADE: f64 = 1000.0;
 
 /// 1 for relevant documents, 0 for others.

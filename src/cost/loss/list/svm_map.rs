@@ -127,7 +127,7 @@ impl WorstRanking {
         if others.is_empty() {
             return;
         }
-        // 1. The middle: of several numbers that are best, the largest.
+        // 1. The middle: the largest of the best numbers.
         let middle = others.start + others.len() / 2;
         let (mut best, mut largest, mut sum) = (most, 0.0, 0.0);
         self.ticks.add(most - least);

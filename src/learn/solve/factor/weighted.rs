@@ -129,7 +129,7 @@ impl<'a> WeightedSquares<'a> {
         Self { pairs, by_item, item_offsets }
     }
 
-    /// The lambda from which on U = V = 0 is a minimum: the largest singular value of the matrix of (1 + e) p, by the power
+    /// The least lambda at which U = V = 0 is a minimum: the largest singular value of the matrix of (1 + e) p, by the power
     /// method. All its entries are 0 or above, so the ones are not orthogonal to its vector.
     ///
     /// # Errors

@@ -161,7 +161,7 @@ pub fn l1_path(
     }
 }
 
-/// The lambda from which on w = 0 is optimal: the largest slope of R at 0. If R has several subgradients there, an upper
+/// The least lambda at which w = 0 is optimal: the largest slope of R at 0. If R has several subgradients there, an upper
 /// bound of it.
 pub fn largest_lambda(problem: &ListProblem<'_>) -> f64 {
     let slopes = Point::of_risk(problem, vec![0.0; problem.dim()]).gradient;

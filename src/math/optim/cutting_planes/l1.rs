@@ -301,7 +301,7 @@ impl<'p> Interior<'p> {
     fn step(&mut self, accuracy: f64) -> bool {
         checkpoint();
         let Some(system) = self.system() else { return false };
-        // 1. To products of 0: how far it gets tells the size to aim at.
+        // 1. To products of 0: its progress determines the target size.
         let products: Vec<f64> = self.x.iter().zip(&self.z).map(|(x, z)| -x * z).collect();
         let predictor = self.direction(&system, &products);
         let length = self.longest(&predictor);

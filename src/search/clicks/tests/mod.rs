@@ -31,7 +31,7 @@ fn propensities_are_those_of_the_users_with_both_methods() {
     }
 }
 
-/// The most attractive documents stand on top. The log tells nothing of examination, so half of the fall of clicks is booked on it,
+/// The most attractive documents are on top. The log says nothing about examination, so half of the drop in clicks is attributed to it,
 /// until some lists are in random order.
 #[test]
 fn examination_comes_from_lists_in_other_orders() {

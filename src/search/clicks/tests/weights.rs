@@ -53,7 +53,7 @@ fn a_click_or_an_event_more_never_makes_a_document_less_attractive() {
             // Any row of the twin: a click where there was none, then an event of a larger weight.
             let of_twin = (0..rows.len()).filter(|row| rows[*row].doc == Id::Integer(TWINS[1]));
             for row in of_twin {
-                // A click may also tell that the row was examined, or that an earlier one did not satisfy.
+                // A click may also show that the row was examined, or that an earlier one did not satisfy.
                 if model.has_satisfaction && rows[row].weight <= 0.0 {
                     continue;
                 }

@@ -1,4 +1,4 @@
-//! Errors about roles. They tell which value of the option `columns` would do.
+//! Errors about roles. They propose a value of the option `columns`.
 
 use serde_json::json;
 

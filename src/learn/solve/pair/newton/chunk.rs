@@ -379,7 +379,7 @@ pub(super) struct Slope {
     pub noise: f64,
 }
 
-/// The step found; the last call of `slope` was made there. `None` if no step decreases the objective for certain.
+/// The step found; the last call of `slope` was made there. `None` if no step is certain to decrease the objective.
 pub(super) fn search(slope_at_zero: f64, mut slope: impl FnMut(f64) -> Slope) -> Option<f64> {
     let (mut low, mut low_slope) = (0.0, slope_at_zero);
     let mut high: Option<(f64, f64)> = None;

@@ -17,7 +17,7 @@ use crate::math::{Lanes, lanes};
 const SERIAL_WORK: u64 = 2_000_000;
 /// Largest number of chunks.
 const MOST_CHUNKS: u64 = 64;
-/// Features from which on products take less time in single precision, and most chunks then: adding their Hessians takes long.
+/// From this many features on, products are faster in single precision. Then the next limit of chunks applies: adding Hessians is slow.
 pub(super) const MANY_FEATURES: usize = 256;
 const MOST_WIDE_CHUNKS: u64 = 8;
 /// Bytes that the chunks' Hessians may take together.
@@ -260,7 +260,7 @@ pub(super) trait HingeRows: Rows {
         f64::INFINITY
     }
 
-    /// Tells the width that is likely to follow the current one.
+    /// Announces the likely next width.
     fn expect_width(&mut self, _width: f64) {}
 
     /// The width whose pass at the accepted point is already known, if it is near this one; otherwise this one.
@@ -278,7 +278,7 @@ pub(super) trait HingeRows: Rows {
         None
     }
 
-    /// Bytes that one center per pair would take.
+    /// Memory in bytes for one center per pair.
     fn center_bytes(&self) -> usize {
         usize::MAX
     }
@@ -286,6 +286,6 @@ pub(super) trait HingeRows: Rows {
     /// Replaces every center p0 by the p of the accepted point.
     fn update_centers(&mut self, _delta: f64) {}
 
-    /// Makes every center 1/2 again.
+    /// Resets every center to 1/2.
     fn clear_centers(&mut self) {}
 }

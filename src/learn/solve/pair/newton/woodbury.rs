@@ -16,7 +16,7 @@ use crate::base::{Ticks, bytes_of, checkpoint, matrix_bytes, parallel};
 use crate::learn::solve::PairBlock;
 use crate::math::{LANES, Lanes, gram, lanes, simd};
 
-/// Features from which on the systems are of few pairs.
+/// From this many features on, systems of few pairs are solved.
 const FEWEST_FEATURES: usize = 256;
 /// Documents per feature up to which their products pay, and the most documents: the products take 8 n^2 bytes.
 const PER_FEATURE: usize = 3;
