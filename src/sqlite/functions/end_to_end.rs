@@ -120,7 +120,7 @@ fn with_unjudged(judged: &JudgedDocuments, found: &[f64], (data, scores): (&Data
     lists
 }
 
-/// A warning about `count` queries without a judged document, beside `others`.
+/// A warning about `count` queries without a judged document, in addition to `others`.
 pub(super) fn left_out(source: &Source, count: usize, others: usize) -> Option<String> {
     let warning = || {
         let all = count + others;
@@ -129,7 +129,7 @@ pub(super) fn left_out(source: &Source, count: usize, others: usize) -> Option<S
     (count > 0).then(warning)
 }
 
-/// Refuses a document that a query has twice: one row may be judged and the other not.
+/// Refuses duplicate documents of a query: one row may be judged and the other not.
 pub(super) fn check_once(source: &Source, data: &Dataset) -> Result<()> {
     if data.duplicates == 0 || data.constraint == ListConstraint::Slots {
         return Ok(());
