@@ -193,7 +193,7 @@ fn categories_are_numbers_and_truth_values() {
         }
     }
     let error = Model::import(text("null, [1]")).unwrap_err().to_string();
-    assert!(error.contains("the category null is no text"), "{error}");
+    assert!(error.contains("the category null is not a text"), "{error}");
     let many: Vec<String> = (0..10_001).map(|value| value.to_string()).collect();
     let error = Model::import(text(&many.join(","))).unwrap_err().to_string();
     assert!(error.contains("categories with 10001 values"), "{error}");

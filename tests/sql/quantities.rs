@@ -264,7 +264,7 @@ fn a_column_of_mostly_quantities_tells_how_it_is_read() {
     }
     // As a category it is told, too.
     let connection = database();
-    rows(&connection, "iif(x % 3 = 1, 'Free', '$' || x % 7)");
+    rows(&connection, "iif(x % 3 = 1, 'Free', '$' || (x % 7))");
     let report = train(&connection, "rank_svm", "written", &json!({"lambda": 0.01}));
     assert_eq!(column(&report, "v")["fate"], "category", "{report}");
     let warning = self::warning(&report);

@@ -223,7 +223,7 @@ pub fn parts_in_order(order: &[Id], all: &[Id], parts: usize) -> Vec<usize> {
 /// For each fold queries that no choice holds out, because nothing is learned from them: as large a part of them as of the `judged`
 /// queries, of which the folds hold out `held`. Empty with groups or an order, which have folds of their own.
 pub fn unjudged(data: &Dataset, judged: &[bool], held: usize, folds: usize, seed: u64) -> Vec<Vec<usize>> {
-    if !data.fold_keys.groups.is_empty() || !data.fold_keys.order.is_empty() {
+    if folds == 0 || !data.fold_keys.groups.is_empty() || !data.fold_keys.order.is_empty() {
         return Vec::new();
     }
     let others: Vec<bool> = judged.iter().map(|judged| !judged).collect();
