@@ -43,6 +43,25 @@ def test_examples_run(page, count, tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out
 
 
+def test_a_suite_in_sql_names_the_line_that_fails(tmp_path):
+    suite = (ROOT / "sql" / "test_suite.sql").read_text()
+    connection, names = sqlite3.connect(":memory:"), {}
+    sqlite_ltr.load(connection)
+    connection.executescript((ROOT / "sql" / "hotels.sql").read_text())
+    connection.execute("SELECT ltr_train('q_svm', 'judgments', '{\"name\": \"hotels\", \"lambda\": 0.01}')")
+    (block,) = examples("docs/guide/test-suites.md")
+    exec(compile(block, "test-suites.md", "exec"), names)
+    names["run"](connection, ROOT / "sql" / "test_suite.sql")
+    for old, new in [("'3,1,5'", "'3,1,4'"), ("value, 0.95, 1", "value, 1, 1")]:
+        connection.executescript("DROP TABLE must; DROP VIEW IF EXISTS failures; DROP TABLE IF EXISTS expected;")
+        (tmp_path / "suite.sql").write_text(suite.replace(old, new))
+        last = "= 0 FROM failures" if new.startswith("value") else new
+        number = next(i for i, line in enumerate((tmp_path / "suite.sql").read_text().splitlines(), 1) if last in line)
+        with pytest.raises(SystemExit, match=f"suite.sql, line {number}: CHECK constraint failed"):
+            names["run"](connection, tmp_path / "suite.sql")
+    assert "mean ndcg@10" in [what for what, *_ in connection.execute("SELECT * FROM failures")]
+
+
 def test_the_reference_has_the_docstrings(monkeypatch):
     monkeypatch.setattr(sys, "path", [str(ROOT / "python"), *sys.path])
     import reference
