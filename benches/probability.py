@@ -2,7 +2,8 @@
 
     benches/probability.py LIBRARY DATA [SET [ALGORITHM ...]]
 
-DATA is the folder of the data; SET is yandex (default), mslr or mq2008. A document is relevant from grade 2 (mq2008: 1). For each
+DATA is the folder of the data; SET is yandex (default), mslr, mq2008, dating, electricity or qbf-2011. A document is relevant from
+grade 2 (mq2008 and electricity 1, dating 3.2, qbf-2011 3). The last three have a split of their own for each seed. For each
 promised precision the cutoff is the lowest at which the mean probability of the test documents above it is the promise: no test
 grade is read for it. A line has the precision of these documents, and their number. LightGBM is the binary objective with
 scikit-learn's isotonic map of scores of five folds; it runs if both are installed. "x" is the seconds of the training with the
@@ -23,15 +24,30 @@ SETS = {
     "mslr": ("mslr-sample", ["train.txt"], ["test.txt"], 2),
     "mq2008": ("mq2008", ["S1.txt", "S2.txt", "S3.txt"], ["S5.txt"], 1),
 }
-FOLDER, TRAIN, TEST, THRESHOLD = SETS[SET]
+DATABASES = {"dating": 3.2, "electricity": 1, "qbf-2011": 3}
 PROMISES, SEEDS = [0.4, 0.5, 0.6], range(3)
 
 db = sqlite3.connect(":memory:")
 db.enable_load_extension(True)
 db.load_extension(LIBRARY)
-for name, files in (("train", TRAIN), ("test", TEST)):
-    union = " UNION ALL ".join("SELECT * FROM ltr_letor(?)" for _ in files)
-    db.execute(f"CREATE TABLE {name} AS {union}", [str(DATA / FOLDER / file) for file in files])
+if SET in DATABASES:
+    THRESHOLD = DATABASES[SET]
+    db.execute("ATTACH ? AS data", [str(DATA / "queries" / f"{SET}.db")])
+    columns = [column for (column,) in db.execute("SELECT name FROM pragma_table_info('rows', 'data') WHERE name LIKE 'x%'")]
+else:
+    FOLDER, TRAIN, TEST, THRESHOLD = SETS[SET]
+    for name, files in (("train", TRAIN), ("test", TEST)):
+        union = " UNION ALL ".join("SELECT * FROM ltr_letor(?)" for _ in files)
+        db.execute(f"CREATE TABLE {name} AS {union}", [str(DATA / FOLDER / file) for file in files])
+
+
+def split(seed):
+    """Makes the tables of a seed; the test set has the validation part too."""
+    for name, sign in (("train", "="), ("test", "<>")) if SET in DATABASES else ():
+        db.execute(f"DROP TABLE IF EXISTS {name}")
+        vector = f"ltr_vec({', '.join(columns)})"
+        rows = f"SELECT query_id, doc_id, relevance, {vector} AS features FROM data.rows JOIN data.split USING (query_id)"
+        db.execute(f"CREATE TABLE {name} AS {rows} WHERE seed = ? AND part {sign} 'train'", [seed])
 
 
 def precisions(rows):
@@ -94,6 +110,7 @@ def lightgbm(seed):
 print(f"{SET}, promised {PROMISES}")
 for algorithm in ALGORITHMS:
     for seed in SEEDS:
+        split(seed)
         try:
             told, rows = lightgbm(seed) if algorithm == "LightGBM" else ours(algorithm, seed)
         except ImportError as missing:

@@ -517,7 +517,7 @@ mod tests {
         (0..queries).map(|_| of_query(random)).collect()
     }
 
-    /// The share of the variance that 2 errors leave is 2.3 %.
+    /// Two standard errors leave 2.3 % to chance. Scores that know the level of relevance are accepted.
     #[test]
     fn maps_of_scores_that_say_no_more_than_ranks_are_hardly_ever_accepted() {
         let mut random = Random::new(6);
@@ -530,7 +530,7 @@ mod tests {
                     judged.filter(Option::is_none).count()
                 };
                 assert!(accepted(0.0) * 40 <= sets, "{queries} queries, kind {kind}");
-                assert!(kind == 2 || queries < 100 || accepted(3.0) * 10 >= 9 * sets, "kind {kind}");
+                assert!(kind > 0 || queries < 100 || accepted(3.0) * 10 >= 9 * sets, "{queries} queries");
             }
         }
     }
