@@ -160,12 +160,13 @@ def _columns(frame: Any) -> tuple[list[str], list[list[Any]], Extend, Make]:
             f"not a data frame: {kind} has no names of columns; LtrRanker of sqlite_ltr.sklearn takes dense arrays, "
             "and pandas.DataFrame(array, columns=names) names the columns"
         )
+    way = ""
     if isinstance(frame, str) or kind.endswith(".Connection"):
-        raise TypeError(
-            f"not a data frame: {kind}; read the rows first, as with pandas.read_sql(sql, connection), or stay in SQL: "
+        way = (
+            ". Read the rows first, as with pandas.read_sql(sql, connection), or stay in SQL: "
             "connection.execute(\"SELECT ltr_train('auto', 'judgments')\")"
         )
-    raise TypeError(f"not a data frame: {kind}; allowed are {_ACCEPTED}")
+    raise TypeError(f"not a data frame: {kind}; allowed are {_ACCEPTED}{way}")
 
 
 def _categorical(frame: Any, names: list[str]) -> list[str]:
