@@ -9,6 +9,7 @@ import decimal
 import json
 import os
 import random
+import re
 import sqlite3
 import sys
 import types
@@ -110,7 +111,7 @@ def in_sql(names, columns, algorithm, options):
     try:
         (model,) = connection.execute("SELECT ltr_fit(?, 'frame', ?)", [algorithm, json.dumps(options)]).fetchone()
     except sqlite3.OperationalError as error:
-        return (str(error), []), []
+        return (in_words_of_python(str(error)), []), []
     (found,) = connection.execute("SELECT ltr_debug() -> 'last_warnings'").fetchone()
     (report,) = connection.execute(
         "SELECT ltr_train(?, 'frame', ?)", [algorithm, json.dumps({**options, "name": "m"})]
@@ -118,7 +119,12 @@ def in_sql(names, columns, algorithm, options):
     # Rankings read what the training read.
     (ranked,) = connection.execute("SELECT count(*) FROM ltr_rank('m', 'frame')").fetchone()
     assert ranked == len(columns[0])
-    return (model, sorted(json.loads(found))), json.loads(report)["columns"]
+    return (model, sorted(map(in_words_of_python, json.loads(found)))), json.loads(report)["columns"]
+
+
+def in_words_of_python(message):
+    """Options as keyword arguments, as the package writes them in messages."""
+    return re.sub(r"the options '(\{.*?\})'(?=[ ,;.]|$)", r"options=\1", message)
 
 
 def in_python(names, columns, algorithm, options):
