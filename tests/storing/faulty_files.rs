@@ -194,7 +194,7 @@ unsafe extern "C" fn access(
         .run(|| unsafe { (*host).xAccess.map_or(ffi::SQLITE_ERROR, |access| access(host, name, flags, out)) })
 }
 
-/// Puts the functions below instead of those of the host. Files with locks share one table of functions.
+/// Replaces the host's functions with the ones below. Files with locks share one table of functions.
 unsafe fn replace_methods(file: &mut ffi::sqlite3_file) {
     // SAFETY: an open file has methods, which live as long as the process.
     let methods = unsafe { *file.pMethods };

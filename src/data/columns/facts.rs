@@ -232,8 +232,7 @@ impl ColumnFacts {
         self.texts.json_kind().is_some_and(|kind| kind != JsonKind::Vectors)
     }
 
-    /// SQL that makes its values NULL, where it has those of a column that are no numbers: if they are few texts, and at most
-    /// half of these rows.
+    /// SQL that makes NULL of a column's values that are not numbers, if these are few texts, in at most half of the rows.
     pub fn null_in_sql(&self, name: &str, rows: usize) -> Option<String> {
         let texts = self.texts.all().collect();
         let are_texts =

@@ -23,7 +23,7 @@ pub fn is_enough_data(judged: usize, numbers: f64) -> bool {
 /// Queries that the function of a fold did not see.
 #[derive(Default)]
 pub struct FoldScores {
-    /// Their numbers in the training set.
+    /// Query numbers in the training set.
     pub queries: Vec<usize>,
     /// The score of each of their documents.
     pub scores: Vec<f64>,
