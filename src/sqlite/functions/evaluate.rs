@@ -97,8 +97,8 @@ pub(super) fn training_rows(request: &RankingCall<'_>, rows: &SourceRows) -> Res
     }
     let work = |control: &Control| Fingerprint::of(data, &read_report.missing, control);
     let operations = data.n_docs().saturating_mul(data.names.len()).saturating_mul(METRIC_COST);
-    let evaluation = request.limits.run_sized(operations, work)?;
-    let is_same = (&evaluation.features, &evaluation.relevance) == (&known.features, &known.relevance);
+    let current = request.limits.run_sized(operations, work)?;
+    let is_same = (&current.features, &current.relevance) == (&known.features, &known.relevance);
     Ok(is_same.then(|| {
         format!(
             "source {} has the rows of the training, so the model looks better than it is; use judgments of other queries",

@@ -60,7 +60,7 @@ fn explain_score(call: &Call<'_>) -> Result<OutputRows> {
         }),
         (Some(_), _) => explain_documents(call, &["doc"]),
     }?;
-    let base = row!["(base)", Output::Null, explained.found.base, 0.0];
+    let base = row!["(base)", Output::Null, explained.explanation.base, 0.0];
     Ok(ready(std::iter::once(base).chain(explained.rows()).collect()))
 }
 
@@ -74,13 +74,13 @@ struct Explained {
     names: Vec<String>,
     /// Column values of each document, before scaling; empty without features.
     values: Vec<Vec<Output>>,
-    found: Explanation,
+    explanation: Explanation,
 }
 
 impl Explained {
     /// A row for each contribution: name, document values, contribution and its standard error.
     fn rows(&self) -> impl Iterator<Item = Vec<Output>> {
-        self.names.iter().zip(&self.found.contributions).enumerate().map(|(index, (name, part))| {
+        self.names.iter().zip(&self.explanation.contributions).enumerate().map(|(index, (name, part))| {
             let value = |values: &Vec<Output>| values.get(index).cloned().unwrap_or(Output::Null);
             let values = self.values.iter().map(value);
             let numbers = [Output::Real(part.value), Output::Real(part.standard_error)];
@@ -122,11 +122,7 @@ fn explain_vector(call: &Call<'_>) -> Result<Explained> {
     let explanation = RunLimits::of(call.connection).run_sized(operations, |control| {
         explain(model, &function, document, &model.card.means, Sampling::default(), control)
     })?;
-    Ok(Explained {
-        names: Explanation::names(model),
-        values: vec![shown(model, &features)],
-        found: explanation,
-    })
+    Ok(Explained { names: Explanation::names(model), values: vec![shown(model, &features)], explanation })
 }
 
 /// Explains the score of a source's document, or the difference between two documents' scores. `parameters`: names of the
@@ -163,7 +159,7 @@ fn explain_rows(request: &RankingCall<'_>, parameters: &[&str]) -> Result<Explai
         explain_document(model, &scored.functions, &data, rows, sampling, control)
     })?;
     let values = explained.iter().map(|row| shown(model, &data.features.row_f64(*row))).collect();
-    Ok(Explained { names: Explanation::names(model), values, found: explanation })
+    Ok(Explained { names: Explanation::names(model), values, explanation })
 }
 
 fn sampling(options: &Params) -> Sampling {
@@ -255,14 +251,12 @@ fn importance_rows(request: &RankingCall<'_>) -> Result<OutputRows> {
     let spec = ImportanceSpec { metrics: &metrics, undefined, seed: test.seed, test };
     let operations = spec.operations(model, &data);
     let work = |control: &Control| importance(model, &scored.functions, &data, &spec, control);
-    let explanation = request.limits.run_sized(operations, work)?;
+    let losses = request.limits.run_sized(operations, work)?;
     request.call.state.set_warnings(training.into_iter().chain(scored.warnings).collect());
     let columns = model.card.input_names();
     let mut rows = Vec::with_capacity(columns.len() * metrics.len());
-    for (feature, explanation) in columns.iter().zip(explanation) {
-        rows.extend(
-            metrics.iter().zip(explanation).map(|(metric, explanation)| row(feature, metric, &explanation)),
-        );
+    for (feature, losses) in columns.iter().zip(losses) {
+        rows.extend(metrics.iter().zip(losses).map(|(metric, loss)| row(feature, metric, &loss)));
     }
     Ok(ready(rows))
 }

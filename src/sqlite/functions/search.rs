@@ -42,13 +42,13 @@ fn search(call: &Call<'_>) -> Result<OutputRows> {
         return Err(Error::value("argument 'query'", "NULL", "a text or an id"));
     }
     // 1. The model, and its view. A kept plan knows the view.
-    let handle = FoundModel::find(call, call.argument(0), &options, &limits)?;
-    let model = Arc::clone(&handle.handle.model);
+    let found = FoundModel::find(call, call.argument(0), &options, &limits)?;
+    let model = Arc::clone(&found.handle.model);
     let Some(view) = &model.card.candidates else {
         let problem = "the model has no view of candidates; train it with the option 'candidates', or rank a source with ltr_rank";
         return Err(Error::Model(problem.to_owned()));
     };
-    let request = RankingCall::of_view(call, handle, view, options, limits)?;
+    let request = RankingCall::of_view(call, found, view, options, limits)?;
     if query == Id::Null {
         // An empty search box finds nothing.
         call.state.set_warnings(request.noted());

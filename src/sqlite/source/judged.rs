@@ -195,6 +195,10 @@ impl JudgedDocuments {
     pub(super) fn in_two_types(&self) -> Option<(&Id, &Id)> {
         (0..self.data.n_queries()).find_map(|query| {
             let ids = &self.data.doc_ids[self.data.rows(query)];
+            // Ids are in the order of their types.
+            if ids.first()?.type_name() == ids.last()?.type_name() {
+                return None;
+            }
             let has_other =
                 |doc: &&Id| doc.in_other_type().is_some_and(|other| ids.binary_search(&other).is_ok());
             ids.iter().find(has_other).map(|doc| (&self.data.query_ids[query], doc))
