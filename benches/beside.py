@@ -13,6 +13,7 @@ import os
 import platform
 import sqlite3
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
@@ -101,9 +102,30 @@ def fit(algorithm, table, **options):
     return lambda db: once(db, "SELECT length(ltr_fit(?, ?, ?))", (algorithm, table, options))
 
 
-def rank(model):
-    sql = "SELECT score FROM ltr_rank(?, 'test', '{\"threads\": 1}')"
-    return lambda db: repeated(db, sql, (model,), 5)
+def fit_list(documents):
+    """One list of so many documents; lambda is chosen."""
+
+    def run(db):
+        db.execute("CREATE TEMP TABLE list AS SELECT * FROM long LIMIT ?", (documents,))
+        db.execute("UPDATE list SET query_id = 0")
+        return once(db, "SELECT length(ltr_fit('rank_svm', 'list', '{\"threads\": 1}'))")
+
+    return run
+
+
+def rank(model, source="test"):
+    sql = "SELECT score FROM ltr_rank(?, ?, '{\"threads\": 1}')"
+    return lambda db: repeated(db, sql, (model, source), 5)
+
+
+def rank_columns(db):
+    """46 columns in place of one vector."""
+    columns = ", ".join(f"x{column}" for column in range(46))
+    db.execute(f"CREATE TEMP TABLE wide (query_id, doc_id, {columns})")
+    for query, document, features in db.execute("SELECT query_id, doc_id, features FROM test").fetchall():
+        values = struct.unpack("<46f", features)
+        db.execute(f"INSERT INTO wide VALUES (?, ?{', ?' * 46})", (query, document, *values))
+    return rank("linear", "wide")(db)
 
 
 def score(model):
@@ -125,8 +147,16 @@ CASES = {
     **{f"importance {model}": (importance(model), None) for model in [*MODELS, *PEERS]},
     "choice list_net": (fit("list_net", "mslr"), None),
     "choice rank_svm": (fit("rank_svm", "mslr"), None),
-    "2 lists of 5000": (fit("rank_svm", "long"), None),
+    **{f"rank_svm list of {documents}": (fit_list(documents), None) for documents in (1000, 2000, 5000, 10000)},
     "q_svm 100 queries": (fit("q_svm", "queries", columns={"query_features": ["q0", "q1"]}), None),
+    "q_svm mslr": (fit("q_svm", "mslr"), None),
+    "direct mslr": (fit("direct", "mslr"), None),
+    "lambdamart train": (fit("lambdamart", "train"), "lightgbm train"),
+    "lambdamart mslr": (fit("lambdamart", "mslr"), "lightgbm mslr"),
+    "boosted_trees train": (fit("boosted_trees", "train"), "lightgbm train"),
+    "boosted_trees mslr": (fit("boosted_trees", "mslr"), "lightgbm mslr"),
+    "auto train": (fit("auto", "train"), None),
+    "rank 46 columns": (rank_columns, None),
     **{f"rank {model}": (rank(model), model if model in PEERS else None) for model in [*MODELS, *PEERS]},
     **{f"score {model}": (score(model), model if model in PEERS else None) for model in [*MODELS, *PEERS]},
     **{f"ten {model}": (ten(model), None) for model in ("linear", "trees", "gaussian")},
@@ -145,10 +175,25 @@ def rows(db, table):
     return x, np.array([row[1] for row in found]), queries
 
 
+def train_peer(file, table):
+    """Prints the seconds of 500 trees of LightGBM."""
+    import lightgbm
+    import numpy as np
+
+    x, y, queries = rows(sqlite3.connect(file), table)
+    sizes = np.diff(np.flatnonzero(np.r_[True, queries[1:] != queries[:-1], True]))
+    given = {"objective": "lambdarank", "num_threads": 1, "verbose": -1, "learning_rate": 0.05}
+    started = time.process_time()
+    lightgbm.train(given, lightgbm.Dataset(x, y, group=sizes), TREES)
+    print(time.process_time() - started)
+
+
 def peer(name, file, folder):
     """Trains and saves a model, or predicts with the saved one; prints the seconds of a prediction."""
     import numpy as np
 
+    if " " in name:
+        return train_peer(file, name.split()[1])
     db = sqlite3.connect(file)
     saved = os.path.join(folder, name)
     x, y, queries = rows(db, "test" if os.path.exists(saved) else "train")
@@ -209,29 +254,33 @@ def main(libraries, data, *rest):
     libraries = libraries.split(",")
     python, rest = (rest[0], rest[1:]) if rest and os.path.exists(rest[0]) else (None, rest)
     with tempfile.TemporaryDirectory() as folder:
-        file = os.path.join(folder, "beside.db")
-        fill(libraries[0], data, file)
+        # Each library has a file of its own: one doesn't read the models of the other.
+        files = [os.path.join(folder, f"{number}.db") for number in range(len(libraries))]
+        for library, file in zip(libraries, files, strict=True):
+            fill(library, data, file)
         known = set(MODELS)
         for name in PEERS if python else []:
-            if child(python, "--peer", name, file, folder) is not None:
-                text = open(os.path.join(folder, name), encoding="utf-8").read()
-                db = connect(libraries[0], file)
+            if child(python, "--peer", name, files[0], folder) is None:
+                continue
+            text = open(os.path.join(folder, name), encoding="utf-8").read()
+            for library, file in zip(libraries, files, strict=True):
+                db = connect(library, file)
                 drain(db, "SELECT ltr_import(?, ?)", (text, json.dumps({"name": name})))
                 db.commit()
-                known.add(name)
+            known.add(name)
         print(f"{processor()}; load {os.getloadavg()[0]:.1f}; medians of {RUNS}, seconds")
         print(f"{'case':26}", *(f"{os.path.basename(name)[-10:]:>11}" for name in libraries), f"{'peer':>11}")
         for name, (_, beside) in CASES.items():
             if rest and not name.startswith(tuple(rest)):
                 continue
-            if not ({name.split()[-1]} <= known or name.split()[0] not in ("importance", "rank", "score", "ten")):
+            if name.split()[-1] in MODELS.keys() | set(PEERS) and name.split()[-1] not in known:
                 continue
-            found = [[] for _ in [*libraries, beside]]
+            found = [[] for _ in [*libraries, "peer"]]
             for _ in range(RUNS):
-                for own, library in zip(found, libraries, strict=False):
+                for own, library, file in zip(found, libraries, files, strict=False):
                     own.append(child(sys.executable, "--case", name, library, file))
-                if beside:
-                    found[-1].append(child(python, "--peer", beside, file, folder))
+                if beside and python:
+                    found[-1].append(child(python, "--peer", beside, files[0], folder))
             medians = [statistics.median(values) if values and None not in values else None for values in found]
             cells = [f"{median:11.6f}" if median is not None else f"{'-':>11}" for median in medians]
             own = medians[len(libraries) - 1]
