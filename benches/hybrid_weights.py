@@ -1,10 +1,10 @@
 """Weights of text and vectors per query, simulated: the table of docs/guide/hybrid-weights.md.
 
-hybrid_weights.py LIBRARY [SEEDS]   prints mean NDCG@10 of 200 test queries and its standard deviation over seeds (5)
+hybrid_weights.py LIBRARY [SEEDS [QUERIES]]   prints mean NDCG@10 of 200 test queries and its standard deviation over seeds (5)
 
 Half of the queries are codes such as "XR-200", half are questions. For a code the text score has a correlation of .9 with the hidden
 relevance and the vector score one of .3, for a question the other way round. Two noisy query features tell them apart: whether the
-query has a digit, and the number of words. Models are trained on the grades of 100 other queries with 30 documents each.
+query has a digit, and the number of words. Models are trained on the grades of QUERIES (100) others with 30 documents each.
 """
 
 import json
@@ -15,7 +15,8 @@ import sys
 
 LIBRARY = sys.argv[1]
 SEEDS = int(sys.argv[2]) if len(sys.argv) > 2 else 5
-TRAINED, TESTED, DOCUMENTS = 100, 200, 30
+TRAINED = int(sys.argv[3]) if len(sys.argv) > 3 else 100
+TESTED, DOCUMENTS = 200, 30
 GOOD, POOR = 0.9, 0.3
 MODELS = {
     "rank_svm without query features": ("rank_svm", {"columns": {"ignore": ["q_digit", "q_words"]}}),

@@ -1,8 +1,8 @@
 """Agent memory that learns from outcomes: FTS5, embeddings, a log of recalled lists, nightly training, a monitor.
 
-agent_memory.py LIBRARY [DAYS]   simulates an agent with 30 tasks a day (40 days), and prints how often its tasks succeed
+agent_memory.py LIBRARY [DAYS [SEEDS]]   simulates agents with 30 tasks a day (40 days, 1 agent), and prints how often tasks succeed
 
-`Memory` is the part to copy. The simulation below has 400 notes. Half of them are wrong, which no column says.
+The part to copy ends before `simulate`. The simulation has 400 notes. Half of them are wrong, which no column says.
 """
 
 import json
@@ -11,15 +11,19 @@ import random
 import sqlite3
 import struct
 import sys
+from statistics import mean
 
 SCHEMA = """
-CREATE TABLE notes (note_id INTEGER PRIMARY KEY, text, embedding, created, uses DEFAULT 0, successes DEFAULT 0.0);
+-- `created` and `day` count days from any date.
+CREATE TABLE notes (
+  note_id INTEGER PRIMARY KEY, text, embedding, created CHECK (typeof(created) <> 'text'), uses DEFAULT 0, successes DEFAULT 0.0);
 CREATE VIRTUAL TABLE notes_fts USING fts5(text, content = 'notes', content_rowid = 'note_id');
 -- What was recalled, with the features at that moment. The outcome comes later, for the whole list.
-CREATE TABLE lists (list_id INTEGER PRIMARY KEY, day, outcome);
+CREATE TABLE lists (
+  list_id INTEGER PRIMARY KEY, day CHECK (typeof(day) <> 'text'), outcome CHECK (typeof(outcome) <> 'text' AND outcome BETWEEN 0 AND 1));
 CREATE TABLE recalled (list_id, note_id, fused, bm25, distance, success_rate, age, PRIMARY KEY (list_id, note_id));
--- An outcome counts for each note of its list. Ten lists are one query: notes of lists that succeeded against notes of lists that
--- failed.
+-- The outcome of a list is the relevance of its notes. Ten lists form one query: training compares notes of lists that succeeded
+-- with notes of lists that failed.
 CREATE VIEW judged AS
 SELECT list_id / 10 AS query_id, list_id || '/' || note_id AS doc_id, outcome AS relevance, fused, bm25, distance, success_rate, age
   FROM recalled JOIN lists USING (list_id) WHERE outcome IS NOT NULL;
@@ -34,6 +38,9 @@ ranked AS (
 SELECT 0 AS query_id, note_id AS doc_id, iif(bm25 = 0, 0, 1.0 / (60 + text_rank)) + 1.0 / (60 + vector_rank) AS fused, bm25, distance,
        (successes + 5 * m.rate) / (uses + 5) AS success_rate, ?3 - created AS age
   FROM ranked, (SELECT (sum(successes) + 1) / (sum(uses) + 2) AS rate FROM notes) AS m WHERE vector_rank <= 30 OR bm25 > 0"""
+
+# Ten queries, which the baseline needs to be compared.
+FEWEST_LISTS = 100
 
 
 class Memory:
@@ -74,26 +81,24 @@ class Memory:
         return list_id, best
 
     def outcome(self, list_id, value):
-        """How well the task went that used a list, from 0 to 1."""
-        self.db.execute("UPDATE lists SET outcome = ? WHERE list_id = ?", (value, list_id))
-        self.db.execute(
-            "UPDATE notes SET uses = uses + 1, successes = successes + ? WHERE note_id IN (SELECT note_id FROM recalled WHERE list_id = ?)",
-            (value, list_id),
-        )
+        """How well the task went that used a list, from 0 to 1. A list has one outcome."""
+        if not self.one("UPDATE lists SET outcome = ? WHERE list_id = ? AND outcome IS NULL RETURNING 1", value, list_id):
+            raise ValueError(f"list {list_id} doesn't exist or has an outcome already")
+        sql = "UPDATE notes SET uses = uses + 1, successes = successes + ? WHERE note_id IN (SELECT note_id FROM recalled WHERE list_id = ?)"
+        self.db.execute(sql, (value, list_id))
 
     def learn(self):
-        """Every night: alerts of the monitor, and a new version, which becomes active unless the last 200 lists show it to be worse."""
+        """Every night: the warnings of a new version, and alerts of the monitor. The version keeps the fused order of rows until
+        held-out lists show that another is better."""
+        if self.one("SELECT count(*) FROM lists WHERE outcome IS NOT NULL") < FEWEST_LISTS:
+            return [], []
         alerts, recent = [], "SELECT * FROM judged WHERE query_id > (SELECT max(query_id) - 20 FROM judged)"
         if self.has_model():
             sql = "SELECT kind, name FROM ltr_monitor('memory', ?) WHERE status = 'alert'"
             alerts = self.db.execute(sql, (recent,)).fetchall()
-        options = {"name": "memory", "baseline": "fused", "activate": False, "keep_versions": 7}
-        version = self.one("SELECT ltr_train('rank_svm', 'judged', ?) ->> 'version'", json.dumps(options))
-        compare = "SELECT ci_high < 0 FROM ltr_compare('memory@' || ?, 'memory', ?)"
-        worse = self.has_model() and self.one(compare, version, recent)
-        if not worse:
-            self.one("SELECT ltr_activate('memory', ?)", version)
-        return version, alerts
+        options = {"name": "memory", "baseline": "fused", "lambda": 0.1, "keep_versions": 7}
+        warnings = self.one("SELECT ltr_train('rank_svm', 'judged', ?) ->> 'warnings'", json.dumps(options))
+        return json.loads(warnings), alerts
 
 
 def blob(numbers):
@@ -101,12 +106,14 @@ def blob(numbers):
 
 
 def distance(a, b):
+    if len(a) != len(b):
+        raise ValueError("embeddings of different lengths")
     return math.dist(struct.unpack(f"<{len(a) // 4}f", a), struct.unpack(f"<{len(b) // 4}f", b))
 
 
-def simulate(library, days, learns):
+def simulate(library, days, learns, seed):
     """The share of tasks that succeed, in the first and the last quarter of the days."""
-    draw = random.Random(1)
+    draw = random.Random(seed)
     meanings = [[draw.gauss(0, 1) for _ in range(4)] for _ in range(200)]
 
     def words(place, count):
@@ -125,7 +132,7 @@ def simulate(library, days, learns):
     for day in range(1, days + 1):
         for task in range(30):
             # The same tasks for every memory.
-            draw = random.Random(f"{day} {task}")
+            draw = random.Random(f"{seed} {day} {task}")
             place = [draw.gauss(0, 1) for _ in range(4)]
             list_id, notes = memory.recall(words(place, 3), noisy(place), day)
             helps = [math.exp(-math.dist(place, hidden[note][0])) if hidden[note][1] else 0.0 for note in notes]
@@ -133,18 +140,18 @@ def simulate(library, days, learns):
             memory.outcome(list_id, float(success))
             log.append(success)
         if learns and day % 5 == 0:
-            version, alerts = memory.learn()
-            if day == days:
-                print(f"version {version} of the model, alerts of the monitor: {alerts}")
+            memory.learn()
     quarter = len(log) // 4
     return sum(log[:quarter]) / quarter, sum(log[-quarter:]) / quarter
 
 
 def main():
-    library, days = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 40
+    library = sys.argv[1]
+    days = int(sys.argv[2]) if len(sys.argv) > 2 else 40
+    seeds = int(sys.argv[3]) if len(sys.argv) > 3 else 1
     for name, learns in [("reciprocal rank fusion", False), ("learned every five days", True)]:
-        first, last = simulate(library, days, learns)
-        print(f"{name}: {first:.3f} of the tasks of the first quarter succeed, {last:.3f} of the last")
+        first, last = zip(*(simulate(library, days, learns, seed) for seed in range(1, seeds + 1)), strict=True)
+        print(f"{name}: {mean(first):.3f} of the tasks of the first quarter succeed, {mean(last):.3f} of the last")
 
 
 if __name__ == "__main__":

@@ -92,15 +92,24 @@ impl ColumnReport {
             let position = known.iter().position(|name| name.eq_ignore_ascii_case(&column.name));
             position.map_or(!known.is_empty(), |position| ranker.sees_query_feature(position))
         };
-        let (algorithm, way_out) = match algorithm.name {
-            name if uses => (format!("{name} in buckets"), "train without buckets"),
-            name if options.has("smoothing") => (name.to_owned(), "set \"smoothing\": \"gaussian\""),
-            name => (name.to_owned(), "use an algorithm such as q_svm or boosted_trees"),
-        };
         let is_unused = |column: &&mut ReportedColumn| {
             column.reason.as_deref() == Some("query_features") && !is_seen(column)
         };
         let mut unused: Vec<&mut ReportedColumn> = self.0.iter_mut().filter(is_unused).collect();
+        let has_number =
+            unused.iter().any(|column| column.facts.as_ref().is_some_and(|facts| facts.kind == "number"));
+        let (algorithm, way_out) = match algorithm.name {
+            name if uses => (format!("{name} in buckets"), "train without buckets"),
+            name if options.has("smoothing") => (name.to_owned(), "set \"smoothing\": \"gaussian\""),
+            name if has_number && (algorithm.reads)("interaction") && !options.has("kernel") => {
+                (name.to_owned(), "set \"interaction\": \"linear\"")
+            }
+            name if has_number => (
+                name.to_owned(),
+                "use rank_svm with \"interaction\": \"linear\", or an algorithm such as q_svm or boosted_trees",
+            ),
+            name => (name.to_owned(), "use an algorithm such as q_svm or boosted_trees"),
+        };
         let names: Vec<String> = unused.iter().map(|column| column.name.clone()).collect();
         for column in &mut unused {
             column.reason = Some(format!("query_features, which {algorithm} does not use"));

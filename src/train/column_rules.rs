@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::base::{ColumnAdvice, Origin, quote, shorten};
 use crate::data::{
-    Category, ColumnFacts, Dataset, Facts, Form, Id, JsonKind, Outcome, ReadReport, SHARE_OF_FORM,
-    SHARE_OF_LISTED, Seen, Unread, facts_of_feature, is_like_id, is_part, is_row_number,
+    Category, ColumnFacts, Dataset, Facts, Form, Id, JsonKind, Outcome, QueryValue, ReadReport,
+    SHARE_OF_FORM, SHARE_OF_LISTED, Seen, Unread, facts_of_feature, is_like_id, is_part, is_row_number,
 };
 use crate::train::column_texts::{
     conversion, frequent_texts, keys_in_sql, quantities_among_texts, read_as, spelling,
@@ -89,8 +89,8 @@ pub struct ReportedColumn {
     pub(super) warning: Option<String>,
 }
 
-/// The facts of a role that is kept in the data set.
-fn role_facts(role: &str, data: &Dataset) -> Option<Facts> {
+/// The facts of a role that is kept in the data set. `query_feature`: the position of a query feature.
+fn role_facts(role: &str, data: &Dataset, query_feature: Option<usize>) -> Option<Facts> {
     let mut facts = ColumnFacts::default();
     for query in 0..data.n_queries() {
         for row in data.rows(query) {
@@ -101,7 +101,11 @@ fn role_facts(role: &str, data: &Dataset) -> Option<Facts> {
                 "relevance" => number(data.relevance.get(row)),
                 "weight" => number(data.weights.get(query)),
                 "doc_weight" => number(data.doc_weights.get(row).or(Some(&1.0))),
-                _ => return None,
+                _ => match &data.query_features[(query, query_feature?)] {
+                    QueryValue::Missing => Seen::Missing,
+                    QueryValue::Number(value) => Seen::Number(*value),
+                    QueryValue::Text(text) => Seen::Text(text.as_bytes()),
+                },
             };
             facts.add(query, value);
         }
@@ -159,13 +163,13 @@ impl ColumnRules<'_> {
         };
         let (is_category, like_role) = match column.usage {
             Usage::Role(role) => {
-                let facts = role_facts(role, data);
+                let of_queries =
+                    data.query_names.iter().position(|known| role == "query_features" && is_name(known));
+                let facts = role_facts(role, data, of_queries);
                 let missing = facts.as_ref().map_or(0, |facts| facts.missing);
                 let unnamed = (role == "doc" && missing > 0).then(|| {
                     format!("the column \"{name}\" is NULL in {missing} rows, whose documents have no id; give each document an id")
                 });
-                let of_queries =
-                    data.query_names.iter().position(|known| role == "query_features" && is_name(known));
                 let texts = || quantities_among_texts(name, data, of_queries?);
                 let variants = || spelling(name, frequent_texts(data, of_queries?).into_iter());
                 let unused = (role == "query_time" && data.quantities.time_of_query().is_none()).then(|| {

@@ -4,7 +4,7 @@ use super::AutoSpec;
 use crate::data::ScalingKind;
 use serde_json::{Value, json};
 
-/// With fewer judged queries only linear functions are tried: kernels gained nothing.
+/// With fewer judged queries only linear functions are tried: kernels gained nothing, unless they see query features.
 pub(super) const FEW_QUERIES: usize = 60;
 
 /// One scaling with one kernel.
@@ -26,13 +26,19 @@ impl Candidate {
 }
 
 /// The candidates for a training set with `judged` queries: the first width of each kernel, then the other widths. A scaling
-/// or kernel that the caller gives is the only one. With many documents only a few kernels are tried.
-pub(super) fn candidates(spec: &AutoSpec, judged: usize, has_many_documents: bool) -> Vec<Candidate> {
+/// or kernel that the caller gives is the only one. With many documents only a few kernels are tried. `sees_queries`: kernels see
+/// query features, which linear functions cannot use.
+pub(super) fn candidates(
+    spec: &AutoSpec,
+    judged: usize,
+    has_many_documents: bool,
+    sees_queries: bool,
+) -> Vec<Candidate> {
     let few = || vec![alone(json!("linear")), alone(width("gaussian", 2))];
     let kernels = || match has_many_documents {
         _ if !spec.monotone.is_empty() => vec![alone(json!("linear"))],
         true => few(),
-        false => kernels(spec, judged),
+        false => kernels(spec, judged >= FEW_QUERIES || sees_queries),
     };
     let kernels = spec.kernel.as_ref().map_or_else(kernels, |kernel| vec![alone(kernel.clone())]);
     let both = vec![ScalingKind::QuantileMinmax, ScalingKind::Quantile];
@@ -52,9 +58,9 @@ pub(super) fn candidates(spec: &AutoSpec, judged: usize, has_many_documents: boo
 }
 
 /// Kernels with what chooses their landmarks.
-fn kernels(spec: &AutoSpec, judged: usize) -> Vec<(Value, Value)> {
+fn kernels(spec: &AutoSpec, tries_kernels: bool) -> Vec<(Value, Value)> {
     let mut kernels = vec![alone(json!("linear"))];
-    if judged >= FEW_QUERIES {
+    if tries_kernels {
         for (name, widths) in [("gaussian", spec.effort.gaussian), ("laplace_l1", spec.effort.laplace_l1)] {
             let chooser = || width(name, widths.iter().copied().min().unwrap_or(1));
             kernels.extend(widths.iter().map(|s| (width(name, *s), chooser())));

@@ -69,6 +69,11 @@ impl<'a> Copies<'a> {
         self.is_contradicted
     }
 
+    /// Whether kernels see query features.
+    pub fn sees_queries(&self) -> bool {
+        self.joined.is_some()
+    }
+
     /// The scores of the baseline; empty without one.
     pub fn start(&self) -> &[f64] {
         &self.start

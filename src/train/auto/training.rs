@@ -328,7 +328,8 @@ impl AutoSpec {
         control: &Control,
     ) -> Result<Vec<Trial>> {
         let (data, start) = (copies.data(), copies.start().to_vec());
-        let candidates = super::candidates::candidates(self, counts.judged, has_many_documents);
+        let candidates =
+            super::candidates::candidates(self, counts.judged, has_many_documents, copies.sees_queries());
         control.expect(candidates.len() + self.effort.averaged);
         let mut trials: Vec<Trial> = Vec::with_capacity(candidates.len());
         for candidate in candidates {
