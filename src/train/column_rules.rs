@@ -179,10 +179,18 @@ impl ColumnRules<'_> {
                         self.advice.role("query_time", Value::Null)
                     )
                 });
+                let constant = facts.as_ref().filter(|facts| facts.distinct == Some(1) && facts.missing == 0);
+                let constant = constant.filter(|_| of_queries.is_some() && data.n_queries() > 1).map(|_| {
+                    format!(
+                        "the query feature \"{name}\" has the same value in every query, so it has no effect"
+                    )
+                });
                 let warning =
-                    unnamed.or(unused).or_else(texts).or_else(variants).or_else(|| match read.determined {
-                        Some(mean) if role == "determined" => undetermined(name, mean),
-                        _ => None,
+                    unnamed.or(unused).or(constant).or_else(texts).or_else(variants).or_else(|| {
+                        match read.determined {
+                            Some(mean) if role == "determined" => undetermined(name, mean),
+                            _ => None,
+                        }
                     });
                 return fate(("role", Some(role.to_owned()), warning), facts);
             }

@@ -88,7 +88,7 @@ fn page(request: &RankingCall<'_>) -> Result<String> {
     page.heading(2, "Card");
     card(&mut page, &subject);
     request.call.state.set_warnings(subject.measured.judged.warnings);
-    Ok(page.finish(&format!("Report of {}", subject.name)))
+    Ok(page.finish(&format!("{}: ranking report", subject.name)))
 }
 
 /// Measures the model, and reads its stored data.
@@ -286,7 +286,7 @@ fn summary(page: &mut Page, subject: &Subject<'_>) -> Result<()> {
     let Subject { request, measured: Measured { judged, evaluation, .. }, metrics, .. } = subject;
     let card = &request.handle.model.card;
     page.paragraph(&format!(
-        "A model of {}, measured on source {}: {} of {}.",
+        "{} model, evaluated on source {}: {}, {}.",
         card.algorithm,
         request.source.shown,
         counted(judged.data.n_docs(), "document", "documents"),
@@ -315,9 +315,10 @@ fn summary(page: &mut Page, subject: &Subject<'_>) -> Result<()> {
     }
     page.tiles(&tiles);
     let lines = subject.stored["evidence"]["lines"].as_array().map(Vec::as_slice).unwrap_or_default();
-    lines.iter().filter_map(Value::as_str).for_each(|line| page.paragraph(&sentence(line)));
-    if let Some(advice) = subject.stored["advice"].as_str() {
-        page.paragraph(&sentence(advice));
+    let lines = lines.iter().chain([&subject.stored["advice"]]).filter_map(Value::as_str);
+    let lines: Vec<String> = lines.map(|line| format!("Training: {line}")).collect();
+    if !lines.is_empty() {
+        page.list(&lines);
     }
     Ok(())
 }
@@ -325,8 +326,8 @@ fn summary(page: &mut Page, subject: &Subject<'_>) -> Result<()> {
 /// The first metric with all judged documents in the ideal order, for a model whose features come from a view.
 fn from_the_query_on(page: &mut Page, subject: &Subject<'_>, view: &Source) -> Result<()> {
     page.paragraph(&format!(
-        "Features come from the view {}. All figures of this page are of the judged documents that it returns, but these, which \
-         count from the query on:",
+        "Features come from the view {}. Figures cover the judged documents that it returns; only these are end to end, from the \
+         query to the ranking:",
         view.shown
     ));
     match end_to_end(subject.request, view, &subject.metrics[..1]) {
