@@ -22,7 +22,7 @@ mod failed_loads;
 
 use failed_loads::{in_own_process, walk_allocations, walk_functions_in_use};
 
-/// Lists what a library adds; the names are those of `tests/hosts/surface.txt`.
+/// Lists what a library adds, named as in `tests/hosts/surface.txt`.
 const SURFACE: &str = "SELECT 'function ' || name || '/' || narg || CASE type WHEN 's' THEN '' ELSE ' window' END \
      || iif(flags & 0x800, ' deterministic', '') || iif(flags & 0x80000, ' directonly', '') \
      || iif(flags & 0x200000, ' innocuous', '') AS line FROM pragma_function_list \
@@ -37,7 +37,7 @@ fn target() -> &'static Path {
     Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target/tmp")
 }
 
-/// The loadable library: that of `LTR_LIBRARY`, or else one of the profile of the tests, which builds faster than `cargo ext`.
+/// The loadable library: `LTR_LIBRARY`, or else one built in the test profile, which is faster than `cargo ext`.
 fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
@@ -144,7 +144,7 @@ fn lines(connection: &Connection, sql: &str) -> Vec<String> {
     rows.collect::<Result<_, _>>().unwrap()
 }
 
-/// The lines are those of `surface.txt`. Only aggregates of metrics may come in addition.
+/// The lines equal `surface.txt`. Only metric aggregates may come in addition.
 fn assert_pinned(found: &[&str]) {
     let pinned = read("surface.txt");
     let pinned: Vec<&str> = pinned.lines().collect();
@@ -278,7 +278,7 @@ fn message(error: &rusqlite::Error) -> String {
     }
 }
 
-/// The `sqlite3` shell, if it is there and can load extensions.
+/// The `sqlite3` shell, if it is installed and can load extensions.
 fn shell() -> Option<&'static str> {
     let remedy = "Debian's package `sqlite3` has one; it must be 3.38 or newer and able to load extensions";
     let sql = "SELECT sqlite_compileoption_used('OMIT_LOAD_EXTENSION') = 0 AND '.load' <> ''; \

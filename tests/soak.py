@@ -5,7 +5,7 @@ random moments and started again. At the end every version that a call reported 
 unless it was deleted; the databases and all models are intact; and after minute 10 no process has grown by more than 5 % of
 its resident memory, or opened a file more. One line a minute, a table at the end; the exit code is 1 after a fault.
 
-The library is that of `cargo ext`, or the file that SQLITE_LTR names. Needs Linux, and a Python whose sqlite3 can load
+The library comes from `cargo ext`, or is the file that SQLITE_LTR names. Needs Linux, and a Python whose sqlite3 can load
 extensions, such as Debian's /usr/bin/python3.
 """
 

@@ -1,6 +1,6 @@
 //! Authorizers that ignore or deny one event, for each event of each call: SQLite does not crash, a call that fails has stored
 //! nothing, and the next call works. Each statement that the library prepares is among them. The sources have no subqueries:
-//! SQLite crashes in some statements with subqueries, whoever prepares them.
+//! SQLite crashes in some statements with subqueries, even if the host prepares them.
 //!
 //! The calls ask the host for interrupts at once, so the events include the statement that asks.
 #![allow(unsafe_code, reason = "an authorizer is a C function")]
@@ -166,7 +166,7 @@ fn with_answer(
 /// Names with more than one active version.
 const TWO_ACTIVE: &str = "SELECT name FROM ltr_models GROUP BY name HAVING total(active) > 1";
 
-/// Versions of the models, all of which can be read.
+/// Versions of the models; all can be read.
 fn versions(connection: &Connection) -> Vec<String> {
     let read = "SELECT name || '@' || version || ' ' || active || (ltr_info(model) IS NULL) FROM ltr_models";
     let all = || connection.prepare(read)?.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>();
@@ -174,7 +174,7 @@ fn versions(connection: &Connection) -> Vec<String> {
     match all() {
         Err(error) => {
             assert!(error.to_string().contains("no such table: ltr_models"), "{error}");
-            assert!(connection.prepare(read).is_err(), "the table is there");
+            assert!(connection.prepare(read).is_err(), "the table exists");
             Vec::new()
         }
         found => found.unwrap(),

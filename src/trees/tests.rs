@@ -322,7 +322,7 @@ fn hostile_trees_are_refused() {
     assert!(refused(2, &[]), "no tree");
     assert!(refused(0, &[split(0, 1.0)]) && refused(9, &[split(0, 1.0); 9]), "depths");
     assert!(refused(2, &[split(0, 1.0)]), "half a tree");
-    assert!(refused(1, &[split(2, 1.0)]), "a feature that is not there");
+    assert!(refused(1, &[split(2, 1.0)]), "a feature that does not exist");
     assert!(refused(1, &[split(0, f64::NAN)]) && refused(1, &[split(0, f64::INFINITY)]), "borders");
     let many: Vec<Split> = (0..300).map(|border| split(0, f64::from(border))).collect();
     assert!(refused(1, &many), "too many borders");

@@ -55,7 +55,7 @@ fn position(module: &str) -> Option<usize> {
     MODULES.iter().position(|known| *known == module)
 }
 
-/// Names behind `crate::` in the code, those of a list `crate::{a, b::c}` too.
+/// Names after `crate::` in the code, including lists such as `crate::{a, b::c}`.
 fn used(code: &str) -> Vec<String> {
     let name = |text: &str| -> String {
         text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()

@@ -1,4 +1,4 @@
-//! Pages are short. The words of a page are counted outside fenced blocks; those of the README, and of all pages together, inside, too.
+//! Pages are short. Words in fenced blocks count only for the README and for the total.
 
 use super::page::pages;
 

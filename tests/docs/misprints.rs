@@ -460,7 +460,7 @@ fn a_sum_has_another_lambda_than_a_mean() {
 
 #[test]
 fn equal_gains_have_no_regret() {
-    // Two documents with the same gain, of which the second has the score 1: the reference keeps the first above.
+    // Two documents with the same gain; the second has the score 1: the reference keeps the first above.
     let c = [discount(1), discount(2)];
     let of_20 = BOTH.map(|p| value(c, [0.0, 1.0], p)).into_iter().fold(f64::NEG_INFINITY, f64::max)
         - value(c, [0.0, 1.0], BOTH[0]);

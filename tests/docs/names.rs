@@ -95,7 +95,7 @@ fn every_path_on_a_page_exists() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Every `ltr_` name of a text that is a word of its own (not `sqlite_ltr`, not a pattern such as `ltr_*`).
+/// Every `ltr_` name of a text that is a whole word (not `sqlite_ltr`, not a pattern such as `ltr_*`).
 fn library_names(text: &str) -> BTreeSet<String> {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let words = text.split(|c: char| !is_word(c)).filter(|word| word.starts_with("ltr_"));

@@ -47,7 +47,7 @@ fn page() -> Page {
     pages().into_iter().find(|page| page.path == "docs/papers.md").expect("the page")
 }
 
-/// The rows below a heading. A `\|` is no border of a cell.
+/// The rows below a heading. A `\|` does not end a cell.
 fn rows(page: &Page, heading: &str) -> Vec<Row> {
     let title = format!("\n## {heading}\n");
     let below = page.text.split(&title).nth(1).unwrap_or_else(|| panic!("no heading {heading}"));
@@ -292,7 +292,7 @@ fn every_misprint_of_a_row_is_in_the_last_chapter() {
         let told = items(part);
         for [place, what, ..] in rows(&page, paper) {
             let mut places = items(&place).into_iter().peekable();
-            // Sections have no numbers of their own; their misprints are told by section.
+            // Unnumbered items: misprints are listed by section.
             let is_told = if places.peek().is_none() {
                 part.contains(&format!("| {place} |"))
             } else {

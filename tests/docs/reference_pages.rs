@@ -1,4 +1,4 @@
-//! The tables of `docs/reference/` that come from `ltr_options`, `ltr_metrics` and `ltr_algorithms`, and that of `docs/hosts.md`.
+//! The tables of `docs/reference/` that come from `ltr_options`, `ltr_metrics` and `ltr_algorithms`, and the table of `docs/hosts.md`.
 //!
 //! A generated part is between `<!-- generated: KIND NAMES -->` and `<!-- end -->`. To write all of them anew:
 //!
@@ -6,7 +6,7 @@
 //! LTR_BLESS=1 cargo test --test docs reference_pages
 //! ```
 //!
-//! Without `LTR_BLESS` a page may lack new entries, which this test then prints, but it must not contradict the library.
+//! Without `LTR_BLESS` a page may miss new entries, which this test then prints, but must not contradict the library.
 //! So a branch that adds an option or a metric passes, and the pages are completed before a release.
 
 use rusqlite::Connection;

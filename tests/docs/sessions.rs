@@ -1,4 +1,4 @@
-//! Runs the SQL of every page in a connection of its own, and compares the outputs that the page shows.
+//! Runs the SQL of every page in a separate connection, and compares the outputs that the page shows.
 //!
 //! A page shows an output in a `text` block directly after an `sql` block. Lines of an `sql` block that begin with a dot
 //! are commands of the sqlite3 shell: `.read` runs a file, the others are skipped.
@@ -51,7 +51,7 @@ fn every_page_with_sql_begins_in_a_new_shell() {
         for command in [".load ./libsqlite_ltr", ".mode column"] {
             assert!(has(command), "{}: the first SQL block has no {command}", page.path);
         }
-        // The shell prints NULL as nothing, and breaks values of more than 60 characters, unless it is told otherwise.
+        // The shell prints NULL as nothing, and breaks values of more than 60 characters, by default.
         let outputs = blocks.windows(2).filter(|two| two[0].language == "sql" && two[1].is_adjacent);
         let lines: Vec<&str> = outputs.flat_map(|two| two[1].lines.iter().copied()).collect();
         let shows_null = lines.iter().any(|line| line.split_whitespace().any(|word| word == "NULL"));

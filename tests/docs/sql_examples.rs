@@ -1,4 +1,4 @@
-//! The worked examples of `sql/` that make their own data, run statement by statement as a host would.
+//! The worked examples of `sql/` that make their own data, run statement by statement, as in a host.
 
 use super::page::connect;
 use crate::common::Answer;

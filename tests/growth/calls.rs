@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-/// What an argument holds. Each kind gets the plain patterns, and texts of its own grammar: `inputs.rs`.
+/// What an argument holds. Each kind gets the plain patterns, and texts of its grammar: `inputs.rs`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A number, or an id.
@@ -63,7 +63,7 @@ SELECT ltr_train('perceptron', 'j', '{"name": "p"}');
 SELECT ltr_train('cofi_rank', 'r', '{"name": "c", "lambda": 1, "factors": 2, "max_rounds": 2}');
 "#;
 
-/// The calls. An argument stands between guillemets, after its kind.
+/// The calls. An argument is between guillemets, after its kind.
 const CALLS: &[&str] = &[
     // Training and stored models.
     r#"SELECT ltr_train(«name 'perceptron'», «source 'j'», «options '{"epochs": 1}'»)"#,

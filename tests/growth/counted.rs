@@ -17,7 +17,7 @@ const FEW: u64 = 8;
 /// Most counts of a call that grows too fast: valgrind also counts other threads, and what the first call of a function prepares.
 const COUNTS: usize = 4;
 
-/// The variable that tells a child which points to count, as `part/parts`, and the folder of valgrind's files.
+/// The variable with the points that a child counts, as `part/parts`, and the folder of valgrind's files.
 const PART: &str = "LTR_GROWTH_PART";
 const FOLDER: &str = "LTR_GROWTH_FOLDER";
 

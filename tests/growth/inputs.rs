@@ -1,4 +1,4 @@
-//! Texts and BLOBs of a size that the caller names: patterns, and valid texts of which one part grows.
+//! Texts and BLOBs of a given size: patterns, and valid texts with one growing part.
 
 use rusqlite::Connection;
 use rusqlite::types::Value;
@@ -228,7 +228,7 @@ pub fn inputs(connection: &Connection, call: &Call) -> Vec<Input> {
             Box::new(move |size| Value::Blob(bytes.repeat(size / bytes.len() + 1))),
         );
     }
-    // 4. Valid JSON and text of which a part grows.
+    // 4. Valid JSON and text with a growing part.
     match call.kind {
         Kind::Options => options(connection, call).into_iter().for_each(|input| inputs.push(input)),
         Kind::Import => {
@@ -366,7 +366,7 @@ fn grown_json(name: &str, json: &Json) -> Vec<Input> {
             continue;
         }
         let place = Json::String(PLACE.to_owned());
-        // What stands in the place of the value, with the piece that is repeated.
+        // What replaces the value, with the piece that is repeated.
         let mut forms: Vec<(&str, Json, String)> =
             vec![("[", place.clone(), "[".to_owned()), ("digits", place.clone(), "1".to_owned())];
         match value {

@@ -56,7 +56,7 @@ pub fn largest() -> usize {
     LARGEST.load(Ordering::Relaxed)
 }
 
-/// Runs `body`; returns its result and the most bytes that were allocated during it beside those before.
+/// Runs `body`; returns its result and the peak of bytes that it allocated.
 pub fn measured<T>(body: impl FnOnce() -> T) -> (T, usize) {
     let _alone = MEASURING.lock().unwrap_or_else(PoisonError::into_inner);
     let before = CURRENT.load(Ordering::Relaxed);

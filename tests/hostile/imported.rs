@@ -130,7 +130,7 @@ fn check(model: &Model, text: &[u8]) {
     assert_eq!(Model::from_bytes(&model.to_bytes()).expect("its own bytes").to_bytes(), model.to_bytes());
 }
 
-/// Whether a text is read. What is refused has an error of its own.
+/// Whether a text is read. Refused texts have a specific error.
 fn is_accepted(text: &[u8]) -> bool {
     match Model::import(text) {
         Ok(model) => {
@@ -155,7 +155,7 @@ unsafe extern "C" {
     safe fn clock() -> std::ffi::c_long;
 }
 
-/// The peak of the resident memory of this process in kB; 0 where the system does not tell it.
+/// The peak of the resident memory of this process in kB; 0 if the system does not report it.
 fn peak_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

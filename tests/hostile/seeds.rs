@@ -1,5 +1,5 @@
 //! The seeds of fuzzing reach what is behind their seals: the library accepts every model among them, and most texts to import.
-//! After a change of the bytes of models, `fuzz/run` tells how to write new ones.
+//! After a change of the bytes of models, `fuzz/run` says how to write new ones.
 
 use std::path::PathBuf;
 
@@ -26,7 +26,7 @@ fn seeds_of_fuzzing_are_models() {
         let info = connection.query_row("SELECT ltr_info(?1)", [model::sealed(&seed[1..])], |_| Ok(()));
         assert!(info.is_ok(), "{}: {info:?}", file.display());
     }
-    // Some texts are there for their refusals.
+    // Some texts are meant to be refused.
     let mut accepted = 0;
     for (file, seed) in texts {
         let text = String::from_utf8_lossy(&seed).into_owned();

@@ -31,7 +31,7 @@ fn call((name, arguments, _): &Function) -> String {
 fn fails(connection: &Connection, sql: &str) {
     let outcome = connection.query_row(sql, [], |_| Ok(()));
     let problem = outcome.expect_err(sql).to_string();
-    // Functions that answer wrong calls, and those of the host, have other messages.
+    // Functions that answer wrong calls, and the host's functions, have other messages.
     let expected = ["not loaded completely", "call ", "argument"];
     assert!(expected.iter().any(|text| problem.contains(text)), "{sql}: {problem}");
 }
@@ -191,7 +191,7 @@ pub fn walk_allocations(load: Load) -> usize {
     failed
 }
 
-/// Runs the test `name` of this program in a process of its own. True in that process.
+/// Runs the test `name` of this program in a child process. True in that process.
 pub fn in_own_process(name: &str) -> bool {
     const MARK: &str = "LTR_OWN_PROCESS";
     if std::env::var_os(MARK).is_some() {

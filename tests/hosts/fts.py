@@ -231,7 +231,7 @@ def tables(db):
 
 
 def degenerate_texts():
-    """Texts that FTS5 never gives its own tokenizers: each with each table, and the features of what is found."""
+    """Texts that FTS5 never gives its tokenizers: each with each table, and the features of the matches."""
     db = connect()
     texts = ["", None, b"", "\0", "\0\0\0", " ", '"', '""', "a", "ab", "abc", "\xe9", "\u6771\u4eac", "\U0001f600", "\ufeff", "red\0shoes"]
     texts += [b"\xff", b"\xf0\x9f", b"\xc3", "red\xc3", "*", "^", "+", "-", "'", "(", 0, -1, 1.5, float("inf"), "red" * 1000, "a " * 2000]

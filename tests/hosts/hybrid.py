@@ -5,7 +5,7 @@ hybrid.py LIBRARY [CATALOGS]   prints NDCG@10 of each ranking, and differences t
 A catalog has 1,000 products and 150 queries. Products and queries have hidden positions in a space of topics. Words of titles and
 queries, and vectors, are noisy views of these positions. The hidden grade (0 to 3) depends on the distance of the positions and, in
 one of the three kinds of catalogs, on how popular and how cheap the product is. Rankings never see it; models are trained on the
-grades of some queries and measured on 100 others. With the package sqlite-vec its distances are used, too. Intervals are those of Student's t over catalogs.
+grades of some queries and measured on 100 others. If the package sqlite-vec is installed, its distances are also used. Intervals are Student's t over catalogs.
 """
 
 import math
@@ -29,7 +29,7 @@ KINDS = {
     "poor vectors": (2.5, 0.0),
     "text, vectors and sales": (0.6, 0.15),
 }
-# Quantiles of Student's t for intervals of 95 % by degrees of freedom; beyond them that of the normal distribution is near.
+# Quantiles of Student's t for intervals of 95 % by degrees of freedom; beyond them the normal quantile is close.
 T = [0, 12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13, 2.12, 2.11, 2.10, 2.09]
 
 # The distance of two vectors without sqlite-vec: their numbers in columns, and an expression.

@@ -1,7 +1,7 @@
 """The page docs/experiments.md against the program that makes its tables, with one replication: papers.py LIBRARY
 
-A change of a default must not part the page and `benches/papers.py`: each error of table 1, scenario III, and of
-observed and novel queries is near that of the page, which is a mean of three replications. Prints what it has compared.
+A changed default must not make the page and `benches/papers.py` disagree: each error of table 1, scenario III, for
+observed and novel queries is near the page's, which is a mean of three replications. Prints what it compares.
 """
 
 import pathlib

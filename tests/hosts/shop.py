@@ -186,7 +186,7 @@ def check_lists(address, db):
             assert abs(sums[doc][reason] - mean - float(found)) < 0.006, (doc, reason, found)
     for doc, item in zip(best, page.split('id="today"')[1].split("</section>")[0].split("<li ")[1:]):
         assert f">now {order.index(doc) + 1}</span>" in item, item
-    print("lists, marks and reasons are those of the database")
+    print("lists, marks and reasons match the database")
 
 
 def check_run(folder, quality):

@@ -3,7 +3,7 @@
 
 use super::{FACTOR, MB, PROCESS_LIMIT, UNCOUNTED_MB, can_measure, child, connect, judged, report_text};
 
-/// The variable that tells a child which format of which file to export.
+/// The variable with the file and the format that a child exports.
 const EXPORT: &str = "LTR_MEMORY_EXPORT";
 
 /// A text of LightGBM: balanced trees of one feature. With `words`, all splits ask for the same 32 * `words` categories.

@@ -22,7 +22,7 @@ use std::process::Command;
 
 use rusqlite::Connection;
 
-/// The variable that tells a child its case and its limit in bytes.
+/// The variable with a child's case and limit in bytes.
 const CASE: &str = "LTR_MEMORY_CASE";
 /// The limit of the process.
 const PROCESS_LIMIT: &str = "SQLITE_LTR_MAX_MEMORY";
@@ -31,7 +31,7 @@ const FACTOR: f64 = 1.25;
 const UNCOUNTED_MB: f64 = 10.0;
 const MB: f64 = 1e6;
 
-/// A call whose memory is measured. `{options}` in the call stands for its options with the limit.
+/// A call whose memory is measured. `{options}` in the call is replaced by its options with the limit.
 struct Case {
     name: String,
     /// The source, as a query.
@@ -380,7 +380,7 @@ fn cases(size: usize) -> Vec<Case> {
         .collect()
 }
 
-/// Peak and current resident bytes; `None` if the system does not tell.
+/// Peak and current resident bytes; `None` if the system does not report them.
 fn resident() -> Option<(f64, f64)> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let kilobytes = |key: &str| -> Option<f64> {
@@ -452,7 +452,7 @@ fn measure(index: usize, size: usize, limit: u64) -> (f64, String) {
     child("calls_stay_within_their_memory_or_refuse", &environment)
 }
 
-/// Whether this system tells the peak of resident memory.
+/// Whether this system reports peak resident memory.
 fn can_measure() -> bool {
     let can = resident().is_some() && std::fs::write("/proc/self/clear_refs", "5").is_ok();
     if !can {

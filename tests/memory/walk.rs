@@ -11,7 +11,7 @@ use super::{
     FACTOR, MB, PROCESS_LIMIT, UNCOUNTED_MB, can_measure, child, connect, counted, judged, ratings, report,
 };
 
-/// The variable that tells a child the number of its call in [`walked`] and the file with the fixture.
+/// The variable with the number of a child's call in [`walked`] and the file with the fixture.
 const CALL: &str = "LTR_MEMORY_CALL";
 
 /// The limit, unless a call has a smaller one.
@@ -215,7 +215,7 @@ fn measure_call(file: &str, number: usize) {
     report(|| statement.raw_query().next().map(|_| ()));
 }
 
-/// Measures all calls, or those of the function that `LTR_FUNCTION` names, and lists what exceeds the limit. Prints a table.
+/// Measures all calls, or only the function `LTR_FUNCTION`, and lists what exceeds the limit. Prints a table.
 #[test]
 fn each_function_stays_within_the_limit_of_the_process() {
     // 1. A child process measures one call.
@@ -241,7 +241,7 @@ fn each_function_stays_within_the_limit_of_the_process() {
             .unwrap_or_else(|error| panic!("{}: {error}", call.function));
     }
     drop(connection);
-    // 3. Each call in a process of its own.
+    // 3. Each call in a separate process.
     let mut problems = Vec::new();
     for (number, call) in walked().iter().enumerate().filter(|(_, call)| is_chosen(call)) {
         let (peak, outcome) = child(

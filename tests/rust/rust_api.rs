@@ -169,7 +169,7 @@ fn documents_without_a_usable_length_are_refused() {
     assert!(fit(1e100).is_ok() && fit(0.0).is_ok());
 }
 
-/// Rule 2.15: the range of a weight is that of SQL.
+/// Rule 2.15: weights have the same range as in SQL.
 #[test]
 fn weights_and_names_have_the_limits_of_sql() {
     let data = Dataset::from_arrays(array![[0.0, 2.0], [1.0, 1.0]], [1, 1], &[0.0, 1.0]).unwrap();
@@ -304,7 +304,7 @@ fn the_best_value_of_an_array_is_trained() {
     let plain = ["linear", "gaussian"].iter().flat_map(|kernel| {
         [10.0, 0.1].map(|lambda| Trainer::new("rank_svm").option("kernel", *kernel).option("lambda", lambda))
     });
-    // The function is that of the training alone. The value of the cross-validation is in the model, too.
+    // Training alone gives the same function. The model also has the cross-validated value.
     let ranking = model.rank(&data).unwrap();
     let equal = plain.filter(|plain| plain.fit(&data).unwrap().rank(&data).unwrap() == ranking);
     assert_eq!(equal.count(), 1);

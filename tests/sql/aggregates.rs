@@ -1,4 +1,4 @@
-//! The metric aggregates in SQL. The numbers are those of the contract in `src/sqlite/functions/aggregate.rs`.
+//! The metric aggregates in SQL. The numbers come from the contract in `src/sqlite/functions/aggregate.rs`.
 
 use rusqlite::Connection;
 use rusqlite::types::Value;

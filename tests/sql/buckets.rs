@@ -69,7 +69,7 @@ pub fn with(options: &str, more: &str) -> String {
     format!("{}, {more}}}", &options[..options.len() - 1])
 }
 
-/// The weights of a model, and those of the same training without buckets.
+/// A model's weights, and the weights of the same training without buckets.
 fn compare_weights(connection: &Connection, model: &[u8], other: &[u8], tolerance: f64) {
     let weights = |model: &[u8]| -> Vec<f64> {
         let mut statement = connection.prepare("SELECT weight FROM ltr_weights(?1)").unwrap();
@@ -113,7 +113,7 @@ fn one_model_from_a_statement_from_packs_and_from_rows() {
     }
 }
 
-/// Rule 15.1: a bucket is that of Spark, whose `xxhash64` has the seed 42. A pack does not depend on the order of its rows.
+/// Rule 15.1: buckets match Spark's, whose `xxhash64` has the seed 42. A pack does not depend on the order of its rows.
 #[test]
 fn buckets_depend_on_ids_and_packs_on_their_rows_alone() {
     let connection = judged(10);
@@ -275,7 +275,7 @@ fn the_time_limit_ends_a_source_of_packs() {
     assert!(found.contains("time limit"), "{found}");
 }
 
-/// The report counts missing features as that of a training without buckets does.
+/// The report counts missing features as without buckets.
 #[test]
 fn the_report_counts_missing_features() {
     let connection = judged(40);

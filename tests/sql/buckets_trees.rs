@@ -45,7 +45,7 @@ fn packs_give_the_trees_of_rows() {
     }
 }
 
-/// Means of packs are sums in another order than those of rows.
+/// Means add up packs in a different order than rows.
 #[test]
 fn means_of_missing_values_differ_by_rounding_only() {
     let connection = judged(60);

@@ -225,7 +225,7 @@ fn new_values_in_all_rows_are_told() {
         rank(upper)
     );
     assert_eq!(rank("shop"), "[]");
-    // Monitoring has rows for each value; those of other values are outside of the range of the training.
+    // Monitoring has a row for each value; unknown values are outside the training range.
     let sql = "SELECT group_concat(kind || ' ' || name, ', ') FROM ltr_monitor('rank_svm', ?1) WHERE name LIKE 'brand%' AND status <> 'ok'";
     let found: String = value(&connection, sql, [upper]);
     assert_eq!(found, "drift brand=acme, drift brand=globex, drift brand=initech, outside brand");

@@ -2,7 +2,7 @@
 //!
 //! A ranker trained on 1 % of the training queries ranks all documents of 100,000 impressions. Users look at rank r with
 //! probability r^-eta, and click on a document of grade y that they look at with probability .1 + .9 (2^y - 1) / (2^max - 1).
-//! Lambda is chosen by cross-validation on the same clicks. NDCG@10 is that of test queries; a query without a relevant document
+//! Lambda is chosen by cross-validation on the same clicks. NDCG@10 is on test queries; a query without a relevant document
 //! counts 0. With `LTR_LONG=1` ten seeds, the MSLR sample too, and one more way; `--nocapture` shows the tables of
 //! `docs/benchmarks.md`.
 #![allow(clippy::print_stdout, reason = "figures of a page")]

@@ -30,7 +30,7 @@ const ROWS: &str = "SELECT l.*, ltr_bucket(l.impression, 8) = 0 AS held_out, coa
 fn attractiveness_is_the_count_of_its_model() {
     let connection = log();
     for (model, examined) in [("ctr", "1"), ("cascade", "position <= first"), ("sdbn", "position <= last")] {
-        // The prior is that of two rows with the mean rate.
+        // The prior equals two rows with the mean rate.
         let satisfaction = if model == "sdbn" {
             "(sum(clicked AND position = last) + 2.0 * (SELECT 1.0 * sum(clicked AND position = last) / sum(clicked) FROM r)) \
              / (sum(clicked) + 2.0)"
@@ -111,7 +111,7 @@ fn the_log_likelihood_is_that_of_held_out_impressions() {
     let sum: f64 = logs.iter().sum();
     assert!((sum - found).abs() < 1e-7, "{sum} {found}");
     assert!(((-sum / logs.len() as f64).exp() - perplexity).abs() < 1e-12, "{perplexity}");
-    // The users are those of the position-based model.
+    // Users follow the position-based model.
     let best: String =
         value(&connection, "SELECT name FROM ltr_click_models('log') ORDER BY log_likelihood DESC LIMIT 1");
     let chosen: String = value(&connection, "SELECT DISTINCT model FROM ltr_judgments('log')");

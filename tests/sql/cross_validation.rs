@@ -1,5 +1,5 @@
-//! Values of `ltr_cross_validate` are those of `ltr_fit` on the training part and `ltr_evaluate` on the held-out part (rule
-//! 5.26); the chosen setting is the best of the table, and the function is that of `ltr_fit` with this setting (rule 5.27).
+//! `ltr_cross_validate` returns the values of `ltr_fit` on the training part and `ltr_evaluate` on the held-out part (rule
+//! 5.26); the chosen setting is the best of the table, and the function equals `ltr_fit` with this setting (rule 5.27).
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -153,7 +153,7 @@ fn values_are_those_of_separate_calls() {
     );
 }
 
-/// Rule 5.26: with `"missing": "mean"` the means are those of all rows.
+/// Rule 5.26: with `"missing": "mean"` the means are over all rows.
 #[test]
 fn missing_values_are_the_means_of_all_rows() {
     let connection = data();
@@ -272,7 +272,7 @@ fn assert_best_is_trained(algorithm: &str, source: &str, options: &Value) {
     let best = settings.iter().map(mean).fold(f64::NEG_INFINITY, f64::max);
     let first = settings.iter().find(|line| mean(line) >= best).unwrap();
     assert_eq!((&search["setting"], &search["value"]), (&first["setting"], &first["value"]));
-    // 3. The model is that of a plain training.
+    // 3. The model equals a plain training.
     let mut plain = with_setting(options, &search["setting"]);
     if algorithm == "perceptron" {
         plain.as_object_mut().unwrap().remove("metric");
@@ -358,14 +358,14 @@ fn a_tuned_model_has_the_validation_of_its_setting() {
     let source = format!("SELECT {COLUMNS} FROM j");
     let report = report(&connection, "regression", &source, &options);
     let (search, validation) = (&report["search"], &report["validation"]);
-    // 1. The value is that of the table, the error that of a mean over the queries.
+    // 1. The value is in the table; the error is the standard error of the mean over queries.
     let values = values_of_queries(&connection, "regression", 5, &with_setting(&options, &search["setting"]));
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
     assert_eq!(validation["best"], search["value"]);
     let error = (variance / n).sqrt();
-    // Later values are those of a function of other queries: the factor is sqrt(1 + 5 / 4) for five folds.
+    // Later values belong to a function fitted on other queries: the factor is sqrt(1 + 5 / 4) for five folds.
     assert!((validation["error"].as_f64().unwrap() - 1.5 * error).abs() < 1e-12, "{validation}");
     assert_eq!(validation["queries"], values.len());
     let of_setting = |line: &&Value| line["setting"] == search["setting"];

@@ -110,7 +110,7 @@ proptest! {
             source.replace("FROM judged", &format!("FROM (SELECT query_id, doc_id, relevance, a, b,
                 iif(relevance = {highest}, max(copies, 1), 1) AS copies FROM judged)"))
         };
-        // N (N - 1) of the copies, over that of the documents.
+        // N (N - 1) for the copies, divided by N (N - 1) for the documents.
         let copies = format!("SELECT *, (SELECT count(*) * (count(*) - 1.0) FROM ({0}) AS o WHERE o.query_id = c.query_id)
             / (SELECT count(*) * (count(*) - 1.0) FROM judged AS o WHERE o.query_id = c.query_id) AS weight FROM ({0}) AS c",
             best(COPIES));
@@ -173,8 +173,8 @@ fn equal_weights_change_no_bit() {
     }
 }
 
-/// Stored blocks have the weights: functions that are fitted when a query is ranked are those of the training, whatever the
-/// order of the rows and the number of threads.
+/// Stored blocks have the weights: functions fitted at query time equal the training's, for any row order and number of
+/// threads.
 #[test]
 fn query_dependent_models_store_the_weights() {
     let connection = example();
@@ -287,7 +287,7 @@ fn standard_scores(connection: &Connection, model: &[u8]) -> Vec<f64> {
 fn auto_weighs_documents_as_regression_does() {
     let connection = example();
     connection.execute("UPDATE judged SET copies = 0 WHERE query_id = 3", ()).unwrap();
-    // The weights of queries have the mean 1, as those of all documents in N.
+    // Query weights have the mean 1, as document weights have in N.
     let weight = "sum(copies) OVER (PARTITION BY query_id)
         / (SELECT 1.0 * sum(copies) / count(DISTINCT query_id) FROM judged WHERE copies > 0) AS weight";
     let by_query = WEIGHTED.replace("SELECT", &format!("SELECT {weight},"));

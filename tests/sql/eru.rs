@@ -1,4 +1,4 @@
-//! Expected rank utility, plain and normalized, in validation: its parameters are those of the call (rule 8.10).
+//! Expected rank utility, plain and normalized, in validation, with the parameters of the call (rule 8.10).
 
 use serde_json::{Value, json};
 

@@ -191,7 +191,7 @@ fn propensities_are_estimated_or_given() {
     connection.execute_batch("CREATE TABLE p AS SELECT column1 AS position, column2 AS propensity FROM (VALUES (2, 0.5), (1, 1.0), (3, 0.4), (4, 0.25), (5, 0.2))").unwrap();
     let given = text(&connection, &format!("'one', 'shown', '{{{GIVEN}}}'"));
     assert_eq!(text(&connection, "'one', 'shown', '{\"propensities\": \"p\"}'"), given);
-    // Users look at position p with probability 1 / p. The intervals of both overlap; that of the estimate is the wider one.
+    // Users look at position p with probability 1 / p. The intervals overlap; the estimate's is wider.
     let interval = |options: &str| -> (f64, f64) {
         let sql = format!(
             "SELECT ci_low, ci_high FROM ltr_evaluate_clicks('one', 'shown', '{options}') WHERE estimator = 'ips'"

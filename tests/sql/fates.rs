@@ -1,4 +1,4 @@
-//! Rules 2.16, 2.17: every column of a training source has a fate, and what looks as if it was meant is a warning.
+//! Rules 2.16, 2.17: the report has the use of every column of a training source, and warns about a column that was probably meant to be used.
 
 use std::fmt::Write;
 
@@ -224,7 +224,7 @@ const OF_EACH_FATE: [(&str, &str, &str); 8] = [
     ("q_length", "role", "role"),
 ];
 
-/// Every way to train in SQL tells the fates of the same table (rule 2.16); those of an update are the columns of the model.
+/// Every way to train in SQL reports the same uses of the columns (rule 2.16); an update reports the model's columns.
 #[test]
 fn every_way_to_train_tells_the_fates() {
     let connection = database();

@@ -64,7 +64,7 @@ fn steepest(loss: &str, grades: &[f64]) -> f64 {
         better.filter(|(y, z)| y > z).map(|(y, z)| weight(y, z)).sum()
     };
     match loss {
-        // The sum of the weights of NDCG is that of the gains above the lowest, each at its position, over the largest DCG.
+        // The weights of NDCG add up to the gains above the lowest, each at its position, divided by the largest DCG.
         "slam" => {
             let mut sorted = grades.to_vec();
             sorted.sort_by(|x, y| y.total_cmp(x));
@@ -107,8 +107,8 @@ fn close(found: &Value, expected: f64, what: &str) {
     assert!((found - expected).abs() <= 1e-9 * expected, "{what}: {found}, {expected}");
 }
 
-/// L_2, the radius of a lambda and the lambda of a radius, and whether the function is that of the theorem: it is the minimum of
-/// the mean loss + lambda / 2 |w|^2 over the ball. A ridge training with the lambda tells whether the ball changes anything.
+/// L_2, the radius of a lambda and the lambda of a radius, and whether the function is the theorem's: the minimum of
+/// the mean loss + lambda / 2 |w|^2 over the ball. Ridge with the same lambda shows whether the ball changes anything.
 #[test]
 fn bounds_are_those_of_the_definition() {
     let (mut bounded, mut unbounded) = ([0, 0], [0, 0]);

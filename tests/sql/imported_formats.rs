@@ -269,7 +269,7 @@ fn versions_of_xgboost_agree() {
     for older in [older, indented] {
         assert_eq!(scores_of(&older, &rows), scores_of(&text, &rows));
     }
-    // 2. The weights of dart are those of a model within gbtree since 3.3.
+    // 2. Since 3.3 dart is stored as gbtree with weights.
     let old: Value = serde_json::from_str(&file("small/xgboost_dart.json")).unwrap();
     let mut new = old.clone();
     let booster = &old["learner"]["gradient_booster"];
@@ -288,7 +288,7 @@ fn lightgbm_stump(threshold: &str, decision: u8) -> String {
     )
 }
 
-/// Rule 9.17: LightGBM takes numbers up to 1e-35 for 0, also beside a threshold. The sides are those of LightGBM 4.6.
+/// Rule 9.17: LightGBM treats numbers up to 1e-35 as 0, also next to a threshold. The sides come from LightGBM 4.6.
 #[test]
 fn numbers_near_zero_are_zero_for_lightgbm() {
     let rows =

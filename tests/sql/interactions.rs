@@ -137,7 +137,7 @@ fn interactions_are_a_linear_function_of_products() {
     }
 }
 
-/// Rule 4.12: query features are those of documents that are not scaled, also where document features serve as such.
+/// Rule 4.12: query features are not scaled, even where document features serve as query features.
 #[test]
 fn interactions_with_features_that_are_constant_in_queries_are_those_with_named_ones() {
     let connection = connect(|_| Vec::new());
@@ -242,7 +242,7 @@ fn weights(connection: &Connection, model: &str, query: [f64; 2]) -> [f64; 2] {
     ["a", "b"].map(|feature| value(connection, sql, (model, query[0], query[1], feature)))
 }
 
-/// Rule 4.12: with least squares and the center w0, the function is w0 plus that of the grades less w0 x, whose center is 0.
+/// Rule 4.12: with least squares and the center w0, the function is w0 plus the fit of the grades less w0 x, with the center 0.
 #[test]
 fn a_function_per_query_shrinks_to_the_weights_of_interactions_for_its_query() {
     let connection = connect(|_| Vec::new());
@@ -311,7 +311,7 @@ fn a_prior_with_interactions_is_that_of_stored_models_for_any_order_of_rows_and_
         let options = |threads: usize| json!({ "interaction": "auto", "fit_at": fit_at, "threads": threads });
         let model = fit("rows", options(1)).unwrap();
         assert_eq!(fit("SELECT * FROM rows ORDER BY a", options(2)).unwrap(), model);
-        // A score is that of the row alone, and contributions add up to it.
+        // A row scores as it does alone, and contributions add up to the score.
         let worst = worst_differences(&connection, &model);
         assert!(worst.0 < 1e-9 && worst.1 < 1e-9, "{fit_at} {worst:?}");
         for (sql, says) in [
@@ -340,7 +340,7 @@ fn a_prior_with_interactions_is_that_of_stored_models_for_any_order_of_rows_and_
     assert_eq!((&report["interaction"], &report["prior"]), (&json!("none"), &json!("global")));
 }
 
-/// Rule 4.13. A score is that of the row alone, and contributions add up to it.
+/// Rule 4.13. A row scores as it does alone, and contributions add up to the score.
 #[test]
 fn kernels_of_auto_see_query_features_if_queries_differ() {
     let connection = connect(|_| Vec::new());

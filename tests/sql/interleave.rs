@@ -49,7 +49,7 @@ fn ranking(connection: &Connection, sql: &str) -> Vec<Vec<i64>> {
     queries
 }
 
-/// A list by team draft in which the coins are those of `list`.
+/// A team-draft list with the coins of `list`.
 fn drafted(a: &[i64], b: &[i64], list: &[Row]) -> Vec<(i64, String)> {
     let mut expected: Vec<(i64, String)> = Vec::new();
     while expected.len() < list.len() {
@@ -296,7 +296,7 @@ fn counts(connection: &Connection, sql: &str) -> Result5 {
     row.unwrap_or_else(|error| panic!("{sql}: {error}"))
 }
 
-/// Rules 18.5, 18.7, 18.8: lists are those of an impression and query; the p-value is McNemar's.
+/// Rules 18.5, 18.7, 18.8: a list is an impression and a query; the p-value is McNemar's.
 #[test]
 fn results_are_counts_of_lists() {
     let connection = database();

@@ -14,7 +14,7 @@ use crate::support::{database, real_data, value};
 
 /// Documents that users see.
 const SHOWN: usize = 10;
-/// NDCG@10 of the better ranker minus that of the worse one.
+/// The better ranker's NDCG@10 minus the worse one's.
 const APART: f64 = 0.02;
 
 /// A query: its documents by number, their grades, and the rankings of the better and of the worse ranker.
@@ -25,7 +25,7 @@ struct Query {
     rankings: [Vec<u32>; 2],
 }
 
-/// Four parts of MQ2008 with a model that was trained on the fifth, and the score of a worse ranker: that of the model with
+/// Four parts of MQ2008 with a model trained on the fifth, and a worse ranker's score: the model's with
 /// noise. Queries without a relevant document are left out.
 fn database_of_rankers() -> Option<Connection> {
     let folder = real_data("mq2008")?;

@@ -29,7 +29,7 @@ fn stream(queries: &[Vec<Document>]) -> Connection {
 const WIDE: &str = "SELECT query_id, doc_id, relevance, a, b FROM stream";
 const PACKED: &str = "SELECT query_id, relevance, ltr_vec(a, b) AS features FROM stream";
 
-/// The rows of places from `first` to before `end`, those of a query apart from one another.
+/// The rows of places from `first` to before `end`; rows of one query are not adjacent.
 fn part(columns: &str, first: usize, end: usize) -> String {
     format!("{columns} WHERE place >= {first} AND place < {end} ORDER BY place / 2, rowid % 3, place")
 }
@@ -80,7 +80,7 @@ fn options() -> impl Strategy<Value = Value> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Cut at every boundary of two queries, the bytes of the model are those of one training.
+    /// Updates cut at any query boundary give the bytes of one training.
     #[test]
     fn a_cut_stream_gives_the_same_bytes(queries in queries(7), options in options(), packed in any::<bool>()) {
         let connection = stream(&queries);
@@ -142,7 +142,7 @@ proptest! {
         }
     }
 
-    /// The order of rows matters, that of ids does not.
+    /// The order of rows matters; the order of ids does not.
     #[test]
     fn names_of_queries_do_not_matter(queries in queries(7), options in options()) {
         let connection = stream(&queries);

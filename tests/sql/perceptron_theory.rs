@@ -255,7 +255,7 @@ impl Run {
         let found = number("/bounds/corollary_6/value");
         let reported = number("/bounds/corollary_6/gamma");
         if is_linear {
-            // Linear functions of two features: the largest margin is that of the best angle.
+            // Linear functions of two features: the best angle gives the largest margin.
             assert!(
                 reported >= gamma && reported <= largest * (1.0 + 1e-6),
                 "{what}: {gamma} {reported} {largest}"
@@ -303,8 +303,8 @@ fn report(connection: &Connection, sql: &str, arguments: impl rusqlite::Params) 
     serde_json::from_str(&value::<String>(connection, sql, arguments)).unwrap()
 }
 
-/// Losses, surrogates, active documents and scores of a training and an update are those of the plain implementation, and
-/// so are the bounds of both calls.
+/// Losses, surrogates, active documents and scores of a training and an update equal the plain implementation's, and
+/// so do the bounds of both calls.
 fn compare(kernel: &Value, function: impl Fn(&[f64], &[f64]) -> f64 + Copy, tolerance: f64) {
     let mut separated = 0;
     for (seed, noise) in (0..10).zip([0.0, 0.0, 0.0, 0.0, 0.0, 0.8, 0.8, 0.8, 0.4, 0.1]) {
@@ -369,7 +369,7 @@ fn the_linear_perceptron_is_that_of_the_definition() {
     compare(&Value::Null, dot, 1e-12);
 }
 
-/// A polynomial kernel of degree 1 is the linear one: the functions of support documents are those of weights.
+/// A polynomial kernel of degree 1 is linear: support documents give the same function as weights.
 #[test]
 fn a_linear_kernel_with_support_documents_is_the_linear_perceptron() {
     compare(&json!({"polynomial": {"degree": 1, "scale": 1, "offset": 0}}), dot, 1e-12);

@@ -1,4 +1,4 @@
-//! `ltr_plot` and `ltr_report`: SVG and HTML that are well formed, safe and complete, and whose numbers are those of the other SQL functions.
+//! `ltr_plot` and `ltr_report`: SVG and HTML are well formed, safe and complete, and show the numbers of the other SQL functions.
 
 use roxmltree::{Document, Node};
 use rusqlite::Connection;
@@ -207,7 +207,7 @@ fn bins_of_scores_have_the_documents_of_ltr_rank() {
     assert_eq!(vec![lowest], column(&connection, "SELECT min(score) FROM ltr_rank('q_svm', 'candidates')"));
 }
 
-/// The quantile of Student's t for a probability of .975, by its expansion around that of the normal distribution.
+/// The quantile of Student's t for a probability of .975, by its expansion around the normal quantile.
 fn t_quantile(df: f64) -> f64 {
     let z = 1.959_963_984_540_054_f64;
     let terms = [
@@ -425,7 +425,7 @@ fn models_of_another_schema_give_the_same_pages() {
     assert_eq!(calls(r#"{"schema": "shop"}"#), expected, "others in main");
 }
 
-/// Rule 14.4: of features without information, the best one of the rows shown is better than a random order; that of the report is not.
+/// Rule 14.4: of features without information, the best one on these rows beats a random order; the cross-fitted one does not.
 #[test]
 fn the_best_single_feature_is_not_chosen_on_its_rows() {
     let connection = hotels();

@@ -110,7 +110,7 @@ fn the_same_bits_for_any_threads_and_order_of_rows() {
     assert_eq!(fit("SELECT * FROM judged ORDER BY b DESC", 8), model);
 }
 
-/// Trees of two scales, and those of `auto`, split query features too. The sum is one function of documents for each query.
+/// Trees with two scalings, and the trees of `auto`, also split query features. The sum is one function of documents for each query.
 #[test]
 fn sums_of_trees_split_query_features() {
     let connection = connect();

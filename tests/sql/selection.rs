@@ -1,4 +1,4 @@
-//! Rule 5.31: the validated value of a training is that of the model which it returns.
+//! Rule 5.31: the validated value of a training belongs to the model that it returns.
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -203,7 +203,7 @@ fn folds_measure_models_of_the_other_queries() {
         }
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         let best = report["validation"]["best"].as_f64().unwrap();
-        // The fractions of the L1 penalty are those of all rows; components of a fold may be fewer.
+        // The L1 penalty has the same fractions as on all rows; a fold may have fewer components.
         assert!((best - mean).abs() < 1e-9, "{algorithm} {text}: {best} in the report, {mean} by hand");
     }
 }

@@ -1,4 +1,4 @@
-//! Calls on threads with a stack of 128 kB, as those of musl have: nothing recurses as deep as its input.
+//! Calls on threads with a stack of 128 kB, as in musl: nothing recurses as deep as its input.
 
 use rusqlite::Connection;
 

@@ -261,7 +261,7 @@ fn ensembles_are_averaged() {
     assert!(models[0] == models[1] && models[1] == models[2], "early stopping on the mean");
 }
 
-/// The scores are the sum of those of both ensembles, each divided by its standard deviation in the training.
+/// Scores are the sum of both ensembles, each divided by its standard deviation in training.
 #[test]
 fn ensembles_of_two_scales_are_averaged() {
     let connection = connect();
@@ -282,7 +282,7 @@ fn ensembles_of_two_scales_are_averaged() {
     for ((x, y), found) in scores(&none).iter().zip(scores(&minmax)).zip(scores(&sum)) {
         assert!((x / a + y / b - found).abs() < 1e-9, "{x} {y} {found}");
     }
-    // The number of trees of each is chosen, and the value is that of the sum.
+    // The number of trees of each is chosen, and the value is of the sum.
     let models = [1, 3].map(|threads| fit_scale(both, json!({ "threads": threads })));
     assert_eq!(models[0], models[1]);
     let text: String = value(&connection, "SELECT ltr_info(?1) ->> 'training'", [&models[0]]);
@@ -409,8 +409,8 @@ fn of_terms(connection: &Connection, text: &Value, terms: Vec<Value>) -> Vec<u8>
     value(connection, "SELECT model FROM ltr_models WHERE name = 'part' ORDER BY version DESC", [])
 }
 
-/// Each kernel has the standard deviation 1 within the training queries, trees that of their number. With `LTR_LONG=1` by all
-/// options.
+/// Each kernel has the standard deviation 1 within training queries, trees as much as all kernels together. With
+/// `LTR_LONG=1` for all options.
 #[test]
 fn trees_are_half_of_auto() {
     let connection = connect();

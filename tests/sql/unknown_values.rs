@@ -15,7 +15,7 @@ const SHOP: &str =
            substr('acmeglobinit', 1 + 4 * b, 4) AS brand, substr('038040MED', 1 + 3 * (i % 3), 3) AS size,
            substr('defrus', 1 + 2 * (q % 3), 2) AS q_market, 2 * (b = q % 3) + (price > 0.5) AS relevance FROM r;";
 
-/// Models whose names are those of the columns that they know.
+/// Models, named after the columns that they know.
 const MODELS: [(&str, &str, &str); 4] = [
     (
         "rank_svm",
@@ -190,7 +190,7 @@ fn rare_values_and_null_of_the_training_are_usual() {
             && found[0].contains("400 of 400 rows have values that are new or were rare in training"),
         "{found:?}"
     );
-    // With many values, those of two rows have a mean.
+    // With many values, values in two rows have a mean.
     let many = "'b' || (query_id / 2) || '-' || (doc_id % 2 + 1)";
     let _: String = value(
         &connection,

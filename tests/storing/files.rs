@@ -53,7 +53,7 @@ struct Walk {
     ranking: String,
 }
 
-/// A connection whose file operations can fail. Its journal mode is that of the walk: some modes are not kept in the file.
+/// A connection whose file operations can fail. The walk sets the journal mode, because the file does not keep some modes.
 fn faulty(folder: &Folder, mode: &str) -> Connection {
     let connection = open(&folder.database(), Some(NAME));
     assert_eq!(run(&connection, &format!("PRAGMA main.journal_mode = {mode}")).as_deref(), Ok(mode));

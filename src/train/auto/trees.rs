@@ -249,7 +249,7 @@ impl Rows<'_> {
         Boosting::new(prepared, targets, TreeOptions { seed, ..options }, self.control)
     }
 
-    /// Chooses the number of trees; `None` if all features are constant. Of many documents the function is that of the training.
+    /// Chooses the number of trees; `None` if all features are constant. With many documents, the ensemble is also the model.
     fn boost(&self) -> Result<Option<Ensembles>> {
         let Self { spec, data, folds, control, .. } = *self;
         // 1. Bins, and an ensemble for each fold.

@@ -43,7 +43,7 @@ const COUNTS: [&[u8]; 7] = [
 /// A changed BLOB with a right checksum. `other`: a BLOB to take parts of.
 fn changed(blob: &[u8], other: &[u8], random: &mut Random) -> Vec<u8> {
     let (mut kind, mut body) = (blob[..8].to_vec(), blob[BODY..].to_vec());
-    // Lengths and kinds stand at the beginning.
+    // Lengths and kinds come first.
     let limit = if random.below(2) == 0 { body.len() } else { body.len().min(200) };
     let at = random.below(limit);
     match random.below(8) {

@@ -11,7 +11,7 @@ use super::{connect, refusal, use_it};
 pub struct Category {
     name: String,
     values: Vec<String>,
-    /// Values with a mean, the means, and that of NULL.
+    /// Values with a mean, the means, and the mean of NULL.
     means: Option<(Vec<String>, Vec<f64>, f64)>,
 }
 
@@ -112,7 +112,7 @@ fn forged_dictionaries_are_refused_and_right_ones_are_used() {
         let blob: Vec<u8> =
             connection.query_row(sql, (algorithm, source, options), |row| row.get(0)).expect("a model");
         let opened = WithCategories::new(&blob);
-        assert!(opened.seal() == blob, "the layout in this test is that of the library");
+        assert!(opened.seal() == blob, "the layout in this test differs from the library's");
         assert_eq!(opened.categories[0].values, ["s", "t", "u"]);
         // 1. Wrong contents with right checksums: with the names of the features as they were, and with names that fit.
         for (what, change) in WRONG {

@@ -31,7 +31,7 @@ const WRONG_DEPENDENT: &[Change<Dependent>] = &[
     ("a scale that is NaN", |d| number(d, f64::NAN)),
     ("a huge scale", |d| number(d, 1e200)),
     ("a negative scale", |d| number(d, -1.0)),
-    ("a column that is not there", |d| {
+    ("a column that does not exist", |d| {
         d.rule.kind = QueryFeatureKind::Constant;
         d.rule.columns = vec![0, 1 << 40];
     }),

@@ -263,11 +263,11 @@ fn a_stored_block_that_is_damaged_is_refused_where_it_is_needed() {
 fn what_is_taken_apart_and_sealed_again_is_the_same() {
     let connection = connect();
     for model in models(&connection) {
-        assert!(Opened::new(&model).seal() == model, "the layout in this test is that of the library");
+        assert!(Opened::new(&model).seal() == model, "the layout in this test differs from the library's");
     }
 }
 
-/// Fingerprints that are not those of two features.
+/// Fingerprints that do not fit two features.
 fn wrong_fingerprints(card: &mut impl FnMut(&'static str, fn(&mut Opened))) {
     fn of(opened: &mut Opened) -> &mut Fingerprint {
         opened.parts.fingerprint.as_mut().expect("a fingerprint")
@@ -326,7 +326,7 @@ fn wrong_fingerprints(card: &mut impl FnMut(&'static str, fn(&mut Opened))) {
     });
 }
 
-/// Online models have no fingerprint, and texts of models may lack it.
+/// Online models have no fingerprint, and models as text may omit it.
 #[test]
 fn models_without_a_fingerprint_are_read() {
     let connection = connect();
@@ -390,7 +390,7 @@ fn wrong_linear(opened: &Opened) -> Vec<(&'static str, Opened)> {
     card("quantiles that fall", |o| {
         o.parts.scaling = Scaling::Quantile(vec![Quantiles::from(vec![(1.0, 0.0), (0.0, 1.0)]); 2]);
     });
-    card("quantiles that stand still", |o| {
+    card("quantiles that do not increase", |o| {
         o.parts.scaling = Scaling::Quantile(vec![Quantiles::from(vec![(1.0, 0.0), (1.0, 1.0)]); 2]);
     });
     card("a quantile that is NaN", |o| {

@@ -6,7 +6,7 @@ use sqlite_ltr::internals::model::{decode_header, encode_header};
 use super::parts::{Change, Opened};
 use super::{connect, fit, refusal, use_it};
 
-/// A function of one space, whose map is that of leaves.
+/// A function of one space, which maps rows to leaves.
 #[derive(Serialize, Deserialize, Clone)]
 struct Trees {
     kind_of_space: u32,
@@ -50,7 +50,7 @@ const WRONG: &[Change<Trees>] = &[
     ("a border that is infinite", |t| t.columns[0].borders[0] = f64::INFINITY),
     ("borders in wrong order", |t| t.columns[0].borders.insert(0, 1e9)),
     ("too many borders", |t| t.columns[0].borders = (0..256).map(f64::from).collect()),
-    ("a feature that is not there", |t| t.columns.iter_mut().for_each(|column| column.feature += 2)),
+    ("a feature that does not exist", |t| t.columns.iter_mut().for_each(|column| column.feature += 2)),
     ("a column twice", |t| t.columns.insert(0, t.columns[0].clone())),
     ("no features", |t| t.width = 0),
     ("more features than the model", |t| t.width = 3),

@@ -117,7 +117,7 @@ fn likely_reals(bytes: &[u8]) -> Vec<usize> {
     bytes.windows(8).enumerate().filter(|(_, window)| is_real(window)).map(|(at, _)| at).collect()
 }
 
-/// JSON texts in these bytes: where their length stands, and their own bytes.
+/// JSON texts in these bytes: the position of the length, and the text.
 pub fn json_texts(bytes: &[u8]) -> Vec<(usize, usize)> {
     let text = |(at, length): (usize, &u8)| {
         let length = usize::from(*length);
@@ -128,7 +128,7 @@ pub fn json_texts(bytes: &[u8]) -> Vec<(usize, usize)> {
     bytes.iter().enumerate().filter_map(text).collect()
 }
 
-/// Names of losses, solvers and kernels in these bytes, each after its length: where the length stands, and the class.
+/// Names of losses, solvers and kernels in these bytes, each after its length: the position of the length, and the class.
 pub fn names(bytes: &[u8]) -> Vec<(usize, usize, &'static [&'static str])> {
     let classes = [loss::NAMES, solve::NAMES, kernel::NAMES];
     let name = |at: usize| {

@@ -83,7 +83,7 @@ const BRAND_CASES: &[(&str, &str)] = &[
     ("boosted_trees", r#"{"trees": 3, "depth": 2, "columns": {"categories": ["brand"]}}"#),
 ];
 
-/// With a category of 21 values, which tell relevance.
+/// With a category of 21 values that predict relevance.
 pub const WITH_SHOPS: &str = "SELECT query_id + 10 * n AS query_id, doc_id, relevance, b AS price, \
      's' || (7 * relevance + (query_id + doc_id + n) % 7) AS shop FROM judged, \
      (SELECT 0 AS n UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL SELECT 5)";
@@ -105,7 +105,7 @@ const JUDGMENTS_CASES: &[(&str, &str)] = &[("rank_svm", r#"{"lambda": 0.01, "can
 /// Options of models whose kernels see query features.
 const DIFFERENT_CASES: &[(&str, &str)] = &[("auto", r#"{"kernel": "gaussian", "landmarks": 4}"#)];
 
-/// Algorithm and options of each model, beside the kernels.
+/// Algorithm and options of each model, besides the kernels.
 const CASES: &[(&str, &str)] = &[
     ("rank_svm", r#"{"lambda": 0.01}"#),
     ("rank_svm", r#"{"lambda": 0.01, "scale": "standard", "missing": "mean"}"#),

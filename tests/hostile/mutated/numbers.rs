@@ -66,7 +66,7 @@ impl Pieces {
         self.header.iter_mut().chain(sections).chain(&mut self.blocks).nth(number).expect("a piece")
     }
 
-    /// The numbers of each piece. `form`: that of the ranker.
+    /// The numbers of each piece. `form`: the ranker's form.
     fn places(&self, form: &str) -> Vec<Vec<Place>> {
         let [front, ranker, fingerprint] = &self.header;
         let mut of_ranker = Walk::new(ranker);
@@ -119,7 +119,7 @@ fn pointers(value: &Value, at: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Bytes to stand in the place of these.
+/// Bytes to replace these.
 fn changes(bytes: &[u8], kind: Kind) -> Vec<Vec<u8>> {
     let all: Vec<Vec<u8>> = match kind {
         Kind::Byte => [0, 1, 2, 3, 255].map(|byte| vec![byte]).to_vec(),

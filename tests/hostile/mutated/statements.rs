@@ -59,7 +59,7 @@ pub fn statements() -> Vec<String> {
     }
     statements.push(from("loss", INFINITE, "ltr_importance(?1, 'judged', '{\"threads\": 1}')"));
     for source in ["judged", "ratings", SLOTS, HUGE] {
-        // Every kind of finding with a limit has a value and a reference beside it.
+        // Every kind of finding with a limit has a value and a reference.
         let limited = "kind IN ('drift', 'grades', 'outside', 'missing', 'new_users', 'new_items')";
         let finite =
             ["value", "reference", "threshold"].map(|column| INFINITE.replace('X', column)).join(" OR ");

@@ -20,7 +20,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::models::{SLOTS, Sample, VECTORS, WITH_BRAND, WITH_SHOPS, WITHOUT_MOOD, connect, samples};
 
-/// What the models rank: training queries, with and without features of their own; a new query; slots; ratings.
+/// What the models rank: training queries, with and without query features; a new query; slots; ratings.
 const SOURCES: &[(&str, &str)] = &[
     ("judged", "SELECT * FROM judged"),
     ("without_mood", WITHOUT_MOOD),
@@ -74,7 +74,7 @@ fn stored(folder: &Path) -> BTreeMap<String, Stored> {
     serde_json::from_str(&text).expect("scores as JSON")
 }
 
-/// Writes the models that are not stored yet, those of each format into its folder. Stored models never change.
+/// Writes models that are not stored yet, one folder for each format. Stored models never change.
 fn write(connection: &Connection) {
     let mut of_format: BTreeMap<u16, Vec<Sample>> = BTreeMap::new();
     for sample in samples(connection) {

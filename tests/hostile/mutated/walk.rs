@@ -15,7 +15,7 @@ pub enum Kind {
     Whole,
     Single,
     Double,
-    /// A JSON object after its length, with numbers of its own.
+    /// A JSON object after its length, with numbers to change.
     Json,
 }
 

@@ -62,7 +62,7 @@ fn jacobi(mut a: Vec<Vec<f64>>) -> Vec<(f64, Vec<f64>)> {
     pairs
 }
 
-/// Checks a model that keeps so many eigenfunctions; returns its report.
+/// Checks a model with this number of eigenfunctions; returns its report.
 fn check(queries: &[Query], options: &Value, kept: usize) -> Value {
     let model = trained("eigen_rank", options, &dataset(queries));
     let report = model.info().training["eigenfunctions"].clone();

@@ -103,14 +103,14 @@ impl<'a> Space<'a> {
         }
     }
 
-    /// Checks the reported objective and that of the fitted function, if it can be read, against the optimum.
+    /// Compares the reported objective, and the fitted function's if it can be read, with the optimum.
     fn check(&self, target: &Target, penalty: Penalty, loss: Loss<'_>, what: &str) {
         let mut program = Program::default();
         let variables: Vec<Affine> = (0..self.dim()).map(|_| program.variable()).collect();
         self.objective(&mut program, &variables, target, penalty, loss);
         let optimum = program.minimum(what);
         assert_agreement(target.reported, optimum, &format!("{what}, reported"));
-        assert!(optimum > 1e-3, "{what}: {optimum} tells nothing");
+        assert!(optimum > 1e-3, "{what}: {optimum} proves nothing");
         let Some(fitted) = &target.fitted else { return };
 
         let mut program = Program::default();

@@ -11,14 +11,14 @@ const FEATURES: usize = 4;
 /// One query.
 #[derive(Debug, Clone)]
 pub struct Query {
-    /// Its documents, by id.
+    /// The query's documents, by id.
     pub documents: Vec<Vec<f64>>,
     pub grades: Vec<f64>,
     /// Two query features.
     pub features: Vec<f64>,
 }
 
-/// The next so many numbers in -1..1.
+/// The next numbers in -1..1.
 pub fn numbers(random: &mut Random, n: usize) -> Vec<f64> {
     (0..n).map(|_| random.symmetric()).collect()
 }

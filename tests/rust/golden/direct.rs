@@ -1,6 +1,6 @@
 //! Assignment and direct optimization against the golden vectors of `tests/rust/golden/listwise`.
 //!
-//! Definitions and normalization stand in the `about` of each file.
+//! Each file's `about` has the definitions and normalization.
 
 use super::direct_options::direct;
 use super::support::{assert_close, numbers, read_listwise, rows};

@@ -1,6 +1,6 @@
 //! Least squares in the span of leading eigenfunctions against `tests/rust/golden/listwise/eigenfunction.json`.
 //!
-//! Normalizations stand in the `about` of the file. Its loss of pairs is four times that of the library, 1 / 4 of the
+//! The file's `about` states the normalizations. The file's pair loss is four times the library's, which is 1 / 4 of the
 //! mean over ordered pairs of ((s_i - s_j) - (y_i - y_j))^2.
 
 use std::sync::LazyLock;

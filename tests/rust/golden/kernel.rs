@@ -1,8 +1,8 @@
 //! Kernel methods against problems whose optimum is known to many digits (`tests/rust/golden/qsvm`): the scoring
-//! form by the feature map of documents, the ranking form by that of pairs, both with the solver of the
+//! form by the feature map of documents, the ranking form by the map of pairs, both with the solver of the
 //! linear kernel.
 //!
-//! Definitions and normalization stand in the `definitions` block of `problems.json`.
+//! The `definitions` block of `problems.json` has the definitions and normalization.
 
 use std::collections::BTreeMap;
 
@@ -80,7 +80,7 @@ impl Golden {
         })
     }
 
-    /// Compares the optimum, the scores of every query and those of the test documents.
+    /// Compares the optimum, and the scores of every query and of the test documents.
     fn compare(&self, report: &SolveReport, scores: &dyn Fn(&Matrix, std::ops::Range<usize>) -> Vec<f64>) {
         assert_eq!(report.stop, Stop::Converged, "gap {:e}", report.gap);
         let objective = self.solution["objective"].as_f64().unwrap();

@@ -130,7 +130,7 @@ fn smooth_grad_is_the_files() {
         };
         let loss = prepare("smooth_grad", &json!({ "measure": measure }), &labels);
         let smoothed = loss.smoothed(case["sigma"].as_f64().unwrap()).unwrap();
-        // The file has the gain, whose largest value is that of the documents by their labels.
+        // The file has the gain, which is largest for the documents in label order.
         let (missed, _) = evaluate(&*loss, &labels);
         assert_near(&[missed], &[0.0], TOLERANCE, &measure);
         let (a, mut b) = (numbers(&case["a"]), numbers(&case["b"]));

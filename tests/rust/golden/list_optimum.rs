@@ -89,7 +89,7 @@ impl Golden {
             assert!((report.objective - optimum).abs() <= 1e-8 * optimum, "{what}: {}", report.objective);
             assert!((report.objective - self.objective(found)).abs() <= 1e-12 * optimum, "{what}");
             assert!(report.objective - report.gap <= optimum + 1e-9, "{what}: {}", report.gap);
-            // P(w) - min P >= lambda |w - w*|^2; the file's w has a gap of its own, of up to 1e-12.
+            // P(w) - min P >= lambda |w - w*|^2; the file's w has a gap of up to 1e-12.
             let near = (report.gap / self.lambda).sqrt() + (1e-12 / self.lambda).sqrt();
             assert_close(found, w, near, &what);
         }
@@ -159,7 +159,7 @@ fn convex_bounds_of_direct_optimization() {
         let what = format!("{} {}", case["measure"], case["c_kind"]);
         let (optimum, w) = (case["optimum"].as_f64().unwrap(), numbers(&case["w"]));
         if has_flat_query(case) {
-            // Less is added up than in the file, and the answers are those of one another.
+            // The sums have fewer terms than in the file, so the answers are compared with one another.
             let (_, w, report) = golden.answers(1e-12).swap_remove(0);
             assert!(report.objective <= optimum + 1e-9, "{what}");
             golden.check(report.objective, &w, &what);
@@ -172,7 +172,7 @@ fn convex_bounds_of_direct_optimization() {
     assert_eq!((cases(&file).len(), checked), (8, 5));
 }
 
-/// The default starts of the library, one of which is that of the file, reach at most the objective of the file.
+/// The library's default starts, which include the file's, reach at most the file's objective.
 #[test]
 fn nonconvex_bounds_of_direct_optimization() {
     let file = read_listwise("dorm_optimum.json");

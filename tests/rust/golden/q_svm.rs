@@ -1,6 +1,6 @@
 //! The pair solver against problems whose optimum is known to many digits (`tests/rust/golden/qsvm`).
 //!
-//! Definitions and normalization stand in the `definitions` block of `problems.json`; its optima were found by two
+//! The `definitions` block of `problems.json` has the definitions and normalization; its optima were found by two
 //! independent methods.
 
 use std::collections::BTreeMap;
@@ -90,7 +90,7 @@ fn linear_problem(name: &str, ranking: bool) {
     assert_close(&scores(&rows(&problem["test_x"]), &w, ranking), &expected, 1e-5, name);
 }
 
-/// Scores of one query; those of the ranking form are centered (3.6).
+/// Scores of one query; the ranking form centers them (3.6).
 fn scores(x: &[Vec<f64>], w: &[f64], ranking: bool) -> Vec<f64> {
     let scores: Vec<f64> = x.iter().map(|row| dot(row, w)).collect();
     let mean = scores.iter().sum::<f64>() / scores.len() as f64;

@@ -44,7 +44,7 @@ struct State {
     r: f64,
 }
 
-/// Their moves; that of nu is minus that of alpha.
+/// Their moves; nu moves by minus the move of alpha.
 #[derive(Clone, Copy, Default)]
 struct Move {
     alpha: f64,

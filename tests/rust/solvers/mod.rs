@@ -1,5 +1,5 @@
 //! Every solver against the known optima of `tests/rust/golden/qsvm`, against every other solver on random
-//! problems, and against its own report.
+//! problems, and against its report.
 
 mod interior_point;
 mod pair_weights;

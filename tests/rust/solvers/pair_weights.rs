@@ -1,4 +1,4 @@
-//! Weights of pairs: every solver against explicit pairs, each a query of its own with the weight of the pair.
+//! Weights of pairs: every solver against explicit pairs, each a query with the weight of the pair.
 
 use proptest::prelude::*;
 use sqlite_ltr::internals::base::control::Control;

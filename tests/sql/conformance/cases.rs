@@ -54,7 +54,7 @@ pub fn of_features() -> impl Iterator<Item = &'static AlgorithmDef> {
     ALGORITHMS.iter().copied().filter(|algorithm| spec(algorithm).input().columns == Columns::Features)
 }
 
-/// Those of them that learn from all rows at once; those of streams have `tests/sql/perceptron.rs`.
+/// Those that learn from all rows at once; online algorithms are in `tests/sql/perceptron.rs`.
 pub fn batch() -> impl Iterator<Item = &'static AlgorithmDef> {
     of_features().filter(|algorithm| {
         let spec = spec(algorithm);

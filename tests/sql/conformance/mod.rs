@@ -316,8 +316,8 @@ fn nan_and_infinities_are_refused() {
     }
 }
 
-/// Weight 2 is the query twice. The objective divides by the number of queries, so the second set has lambda
-/// n / (n + 1) times that of the first. Exact where neither neighbors, bandwidth nor scaling follow the number of
+/// Weight 2 is the query twice. The objective divides by the number of queries, so the second set has the lambda
+/// of the first times n / (n + 1). Exact where neither neighbors, bandwidth nor scaling follow the number of
 /// queries: for uniform smoothing, and for the kernels of a fixed bandwidth with all queries as neighbors. It does
 /// not hold for `individual`, where the copy is a query of its own.
 #[test]
