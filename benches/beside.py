@@ -1,10 +1,10 @@
-"""What a user waits for, beside other libraries: CPU seconds of one thread, in one run.
+"""What a user waits for, compared with other libraries: CPU seconds of one thread, in one run.
 
     benches/beside.py LIBRARY[,LIBRARY...] DATA [PYTHON] [CASE...]
 
 DATA is the folder of the data (MQ2008 and the sample of MSLR are read). PYTHON is an interpreter with numpy, lightgbm,
-xgboost and catboost, whose models are then imported, and which predict beside; without it only own models are measured.
-Each figure is a process of its own and the median of RUNS; libraries and peers alternate. CASE is the start of the name of a case.
+xgboost and catboost, which predict and whose models are imported; without it only own models are measured.
+Each figure is the median of RUNS separate processes; libraries and peers alternate. CASE is the start of the name of a case.
 The last column is the first column over the last library, the one before it over the peer.
 """
 
@@ -132,7 +132,7 @@ def ten(model):
     return run
 
 
-# Name of a case: what it does, and the library beside it.
+# Name of a case: what it does, and the library compared with it.
 CASES = {
     **{f"importance {model}": (importance(model), None) for model in [*MODELS, *PEERS]},
     "choice list_net": (fit("list_net", "mslr"), None),

@@ -1,6 +1,6 @@
-//! Time and memory of training in buckets beside training in memory: `cargo bench --bench buckets`.
+//! Time and memory of training in buckets and in memory: `cargo bench --bench buckets`.
 //!
-//! Single-precision features, queries of 100 documents, grades 0 to 4. Each case runs in a process of its own, from a
+//! Single-precision features, queries of 100 documents, grades 0 to 4. Each case runs in a separate process, from a
 //! database in the system's folder for temporary files. Memory is the largest resident set of the process (Linux only).
 //!
 //! | argument | what |
@@ -138,7 +138,7 @@ fn count(path: &Path, algorithm: &str, options: &str) {
     println!("{}", json!({"rounds": rounds, "answer": largest_answer, "state": largest_state}));
 }
 
-/// The JSON that this program prints with these arguments, in a process of its own.
+/// The JSON that this program prints with these arguments, in a separate process.
 fn in_process(path: &Path, arguments: &[&str]) -> Value {
     let program = std::env::current_exe().unwrap();
     let output = Command::new(program).arg("--case").arg(path).args(arguments).output().unwrap();
@@ -153,7 +153,7 @@ fn figures(value: &Value) -> String {
     format!("{:.1} s | {:.1} s | {:.0} MB", of("seconds"), of("processor"), of("memory") / 1e6)
 }
 
-/// Length of the difference of two vectors of weights, relative to that of the first.
+/// Norm of the difference of two weight vectors, relative to the norm of the first.
 fn difference(a: &Value, b: &Value) -> f64 {
     let numbers = |value: &Value| -> Vec<f64> {
         value.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()

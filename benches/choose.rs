@@ -1,4 +1,4 @@
-//! Cross-validation in one call beside the same work in separate calls: `cargo bench --bench choose`.
+//! Cross-validation in one call, compared with the same work in separate calls: `cargo bench --bench choose`.
 //!
 //! Needs the real data (LTR_DATA, default ../shared/data). With `FAST=1` the separate calls are left out.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a program that prints its measurements")]

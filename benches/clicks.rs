@@ -2,7 +2,7 @@
 //! temporary files. A name as argument measures the cases whose names contain it.
 //!
 //! A million impressions show 10 of the 20 documents of one of 10,000 queries: 200,000 pairs. Users examine rows from the top
-//! down; a click satisfies half of them, and nine of ten others go on. Each case runs in a process of its own, with the log in
+//! down; a click satisfies half of them, and nine of ten others go on. Each case runs in a separate process, with the log in
 //! an SQLite file. Memory is the largest resident set of the process, CPU time covers all threads (Linux only).
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a program that prints its measurements")]
 

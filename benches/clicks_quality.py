@@ -53,7 +53,7 @@ def ndcg(db, table):
 
 
 class Log:
-    """Impressions and clicks by document of the training queries. A document always stands at the same rank."""
+    """Impressions and clicks by document of the training queries. A document always has the same rank."""
 
     def __init__(self, db, name, seed, eta):
         import numpy as np

@@ -1,4 +1,4 @@
-"""Test NDCG@10 of boosted_trees and auto beside CatBoost, LightGBM and XGBoost, each tuned by the same five folds.
+"""Test NDCG@10 of boosted_trees, auto, CatBoost, LightGBM and XGBoost, each tuned by the same five folds.
 
     benches/compare_trees.py LIBRARY DATA SET PYTHON [SYSTEM...]
     benches/compare_trees.py LIBRARY --package PYTHON [SYSTEM...]
@@ -7,8 +7,8 @@ DATA is the folder of the data, SET one of yandex, mslr, mq2008 (its five folds)
 --package takes msn from a package of PyPI, without a folder of data. PYTHON is an interpreter with numpy, catboost,
 lightgbm, xgboost and pip; SYSTEM is a name of SYSTEMS, by default all. The training set is the training and validation
 part. The peers choose rate, depth and number of trees by five folds over its queries, and are fitted again on all of it. A
-query without a relevant document is left out of validation and counts 0 on test. Figures are means of three seeds; times are
-those of the choice and the first fit, with two threads. Each system is a process of its own.
+query without a relevant document is left out of validation and counts 0 on test. Figures are means of three seeds; times
+cover the choice and the first fit, with two threads. Each system runs in a separate process.
 """
 
 import json

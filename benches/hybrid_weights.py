@@ -3,7 +3,7 @@
 hybrid_weights.py LIBRARY [SEEDS [QUERIES]]   prints mean NDCG@10 of 200 test queries and its standard deviation over seeds (5)
 
 Half of the queries are codes such as "XR-200", half are questions. For a code the text score has a correlation of .9 with the hidden
-relevance and the vector score one of .3, for a question the other way round. Two noisy query features tell them apart: whether the
+relevance and the vector score one of .3, for a question the other way round. Two noisy query features distinguish them: whether the
 query has a digit, and the number of words. Models are trained on the grades of QUERIES (100) others with 30 documents each.
 """
 

@@ -2,7 +2,7 @@
 
 Ratings of 4 and more of FOLDER/u.data are the pairs. A fifth of the pairs of every user with five or more is the
 test, by the seed. Every item without a training pair is ranked. The lines are `cofi_rank` with all items as negatives,
-ALS of `implicit` with the same objective where its packages are there, popularity, and `cofi_rank` with drawn items.
+ALS of `implicit` with the same objective if its packages are installed, popularity, and `cofi_rank` with drawn items.
 SETTINGS were chosen by NDCG@10 on a fifth of the training pairs of the seeds 0 and 1;
 `benches/implicit.py LIBRARY FOLDER choose SEED OPTIONS...` prints such values for options in JSON. Seconds are those
 of the processor, of one training. The last lines of each are means over the seeds, with the difference of NDCG@10 to
@@ -104,7 +104,7 @@ def cofi_rank(stay, users, options, seed):
 
 
 def als(stay, users, seed):
-    """Lists of the package `implicit`, and seconds. Its alpha is the whole weight of a pair, here 1 + count_weight."""
+    """Lists of the package `implicit`, and seconds. The alpha there is the whole weight of a pair, here 1 + count_weight."""
     names, items = sorted(stay), sorted({item for items in stay.values() for item in items})
     rows = {user: row for row, user in enumerate(names)}
     columns = {item: column for column, item in enumerate(items)}

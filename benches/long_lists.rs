@@ -1,4 +1,4 @@
-//! Long lists: one pass of each pairwise loss beside a loop over all pairs, `cofi_rank` for a user with 2,000 ratings, and
+//! Long lists: one pass of each pairwise loss compared with a loop over all pairs, `cofi_rank` for a user with 2,000 ratings, and
 //! `rank_svm` for one query of up to a million documents: `cargo bench --bench long_lists`.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a program that prints its measurements")]
 

@@ -1,4 +1,4 @@
-"""What monotone features cost and keep: `boosted_trees`, `lambdamart`, `auto` and linear functions beside peers.
+"""What monotone features cost and keep: `boosted_trees`, `lambdamart`, `auto` and linear functions, compared with peers.
 
     benches/monotone.py LIBRARY [SEEDS]
 

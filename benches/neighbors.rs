@@ -1,4 +1,4 @@
-//! Time to find the neighbors of every training query, beside a search that compares one query after the other:
+//! Time to find the neighbors of every training query, compared with a search through one query after the other:
 //! `cargo bench --bench neighbors`.
 //!
 //! 20,000 queries, 20 neighbors, the median distance as bandwidth, one thread, in batches as training asks for them. Both give
@@ -15,7 +15,7 @@ use sqlite_ltr::internals::math::random::Random;
 use sqlite_ltr::ndarray::Array2;
 
 const QUERIES: usize = 20_000;
-/// Of so many batches the first query of one is searched the slow way; its time is multiplied.
+/// In one of this many batches, the first query is searched the slow way; its time is multiplied.
 const SLOW: usize = 4;
 
 fn one_by_one(

@@ -3,7 +3,7 @@
     benches/probability.py LIBRARY DATA [SET [ALGORITHM ...]]
 
 DATA is the folder of the data; SET is yandex (default), mslr, mq2008, dating, electricity or qbf-2011. A document is relevant from
-grade 2 (mq2008 and electricity 1, dating 3.2, qbf-2011 3). The last three have a split of their own for each seed. For each
+grade 2 (mq2008 and electricity 1, dating 3.2, qbf-2011 3). The last three have a different split for each seed. For each
 promised precision the cutoff is the lowest at which the mean probability of the test documents above it is the promise: no test
 grade is read for it. A line has the precision of these documents, and their number. LightGBM is the binary objective with
 scikit-learn's isotonic map of scores of five folds; it runs if both are installed. "x" is the seconds of the training with the

@@ -19,7 +19,7 @@ const DOCUMENTS: usize = 120;
 const FEATURES: usize = 136;
 const BYTES: f64 = (QUERIES * DOCUMENTS * FEATURES * 4) as f64;
 
-/// Each case runs in a process of its own, in this order: later ones use the models of earlier ones.
+/// Each case runs in a separate process, in this order: later ones use the models of earlier ones.
 const CASES: &[(&str, &str)] = &[
     ("rank_svm, one lambda", "SELECT ltr_train('rank_svm', 'judgments', '{\"lambda\": 0.01}')"),
     ("rank_svm, auto", "SELECT ltr_train('rank_svm', 'judgments')"),

@@ -137,7 +137,7 @@ fn losses(bencher: Bencher, name: &str) {
     bench(bencher, &problem(&blocks, 1e-5).with_loss(loss), 1e-4);
 }
 
-/// 300 documents with so many features.
+/// 300 documents with this many features.
 #[divan::bench(args = [500, 2000], sample_count = 20)]
 fn few_documents(bencher: Bencher, dim: usize) {
     let mut normal = Normal::new(6);

@@ -124,7 +124,7 @@ fn scoring(connection: &Connection, scale: &str) {
     );
 }
 
-/// One query of 100,000 documents and 1,000 queries of 100, beside a loop that reads the same rows. The model has the default
+/// One query of 100,000 documents and 1,000 queries of 100, compared with a loop that reads the same rows. The model has the default
 /// scaling.
 fn large_rankings(connection: &Connection) {
     let train =
@@ -247,13 +247,13 @@ fn milliseconds(statement: &mut rusqlite::Statement<'_>, round: usize) -> f64 {
     1e3 * taken
 }
 
-/// The value below which so many percent of the values are.
+/// A percentile of the values.
 fn percentile(values: &mut [f64], percent: usize) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() * percent / 100]
 }
 
-/// 100 candidates with 5 features and a linear model, beside a SELECT of the same rows. The statements alternate.
+/// 100 candidates with 5 features and a linear model, compared with a SELECT of the same rows. The statements alternate.
 fn small_rankings(connection: &Connection) {
     const ROUNDS: usize = 2000;
     connection

@@ -1,4 +1,4 @@
-"""What `ltr_fts` costs beside `bm25()`, in one run: benches/text.py LIBRARY [ROWS]
+"""What `ltr_fts` costs compared with `bm25()`, in one run: benches/text.py LIBRARY [ROWS]
 
 Random texts with word frequencies of Zipf's law. Each figure is the median of nine runs; the statements alternate, so that a
 busy machine slows all of them.

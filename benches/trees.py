@@ -1,4 +1,4 @@
-"""Boosted trees beside CatBoost and LightGBM, in one run.
+"""Boosted trees compared with CatBoost and LightGBM, in one run.
 
     benches/trees.py LIBRARY interactions FILE [PYTHON]    600,000 documents x 136: NDCG@10, processor and wall seconds, memory
     benches/trees.py LIBRARY kinds SCRIPT [PYTHON]         queries of three kinds, with and without query features
@@ -6,7 +6,7 @@
 
 FILE is a database with tables train, validation and test (query_id, doc_id, relevance, features as BLOBs); SCRIPT writes such
 a database of kinds, with query_features. PYTHON is an interpreter with numpy, catboost and lightgbm; without it only the
-library runs. Each training is a process of its own.
+library runs. Each training is a separate process.
 """
 
 import json
@@ -180,7 +180,7 @@ def rank(library, source, python):
 
 
 def run(python, *arguments, script=__file__):
-    """The row of a training in its own process."""
+    """The row of a training in a separate process."""
     output = subprocess.run([python, script, *arguments], check=True, capture_output=True, text=True).stdout
     return json.loads(output.splitlines()[-1])
 

@@ -1,4 +1,4 @@
-//! Recommendation on MovieLens-100k: `cofi_rank` beside the shrunk mean of items and a least-squares factorization.
+//! Recommendation on MovieLens-100k: `cofi_rank` compared with shrunk item means and a least-squares factorization.
 //!
 //! ```sh
 //! cargo run --release --example movielens -- ../shared/data/ml-100k/u.data

@@ -18,7 +18,7 @@ run_steps() {
     done
 }
 
-# Installs those of Debian's packages that are missing. Only where LTR_REQUIRE_HOSTS=1 asks for it, as CI does.
+# Installs missing Debian packages, but only if LTR_REQUIRE_HOSTS=1, as in CI.
 install_debian() {
     local package missing=() sudo=()
     [ "${LTR_REQUIRE_HOSTS:-0}" != 0 ] && command -v apt-get > /dev/null || return 0

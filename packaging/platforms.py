@@ -74,7 +74,7 @@ def check() -> str:
     wanted = sorted(row["target"] for row in PLATFORMS.values())
     found = tomllib.loads((ROOT / "deny.toml").read_text(encoding="utf-8"))["graph"]["targets"]
     if sorted(found) != wanted:
-        sys.exit(f"deny.toml: the targets are {sorted(found)}; those of packaging/platforms.json are {wanted}")
+        sys.exit(f"deny.toml: the targets are {sorted(found)}; packaging/platforms.json has {wanted}")
     return "deny.toml has the targets of all platforms"
 
 

@@ -2,8 +2,8 @@
 """Measure the installed package: python -P python/bench.py [--wheel FILE] [--serving].
 
 Prints the table "Python package" of docs/benchmarks.md; with --serving only the calls of an open connection, the table
-of docs/guide/serving.md, and the load of the machine. Each time is the median of 31 fresh processes, except those of
-an open connection (3000 calls) and of data frames (median of 5 calls). Needs pandas for the data frames.
+of docs/guide/serving.md, and the load of the machine. Each time is the median of 31 fresh processes, except for
+an open connection (3000 calls) and data frames (median of 5 calls). Needs pandas for the data frames.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def measure_processes() -> None:
 
 
 def measure_serving() -> None:
-    """Measure small rankings of an open connection beside a SELECT of the same rows; the statements alternate."""
+    """Measure small rankings on an open connection and a SELECT of the same rows, alternating."""
     import sqlite3
 
     rows = "SELECT * FROM candidates WHERE query_id = ?"
@@ -144,7 +144,7 @@ def measure_serving() -> None:
 
 
 def measure_frames() -> None:
-    """Measure a data frame of pandas beside the same rows in a table."""
+    """Measure a pandas data frame and the same rows in a table."""
     import numpy as np
     import pandas as pd
 

@@ -63,7 +63,7 @@ def compress(wheel: Path, out: Path) -> Path:
 
 
 def make(project: Path, tag: str, version: str, out: Path) -> Path:
-    """Make the wheel of a folder that has all its files. The tag is that of the platform, such as `any`."""
+    """Make the wheel of a folder that has all its files. The tag names the platform, such as `any`."""
     environment = {**os.environ, "SQLITE_LTR_VERSION": version, "SQLITE_LTR_PLATFORM": tag}
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, str(project)]

@@ -32,7 +32,7 @@ SELECT count(*) AS shown
 SELECT count(*) AS shown
   FROM ltr_rank('plain', 'SELECT * FROM pages WHERE query_id = 70', '{"k": 10, "diversify_by": "site", "max_per_value": 2}');
 
--- "direct" can be trained for such lists too. Its bound then considers only lists with one page per site.
+-- "direct" can be trained for such lists too: the bound then considers only lists with one page per site.
 SELECT ltr_train('direct', 'SELECT * FROM pages WHERE query_id <= 60',
                  '{"name": "diverse", "diversify_by": "site", "measure": "ndcg@5", "bound": "convex"}') ->> '$.settings.diversify_by' AS diversify_by;
 

@@ -7,7 +7,7 @@
 -- Tables and views that already exist stay as they are, so the script can be read twice.
 
 -- 100 searches with 12 hotels each. q_luxury is a property of the search: how much the guest likes luxury, from 0 to 1.
--- price, stars and mood are properties of the hotel. mood stands for everything that the table does not record.
+-- price, stars and mood are properties of the hotel. mood is everything that the table does not record.
 CREATE TABLE IF NOT EXISTS hotels AS
 WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 100)
 SELECT q.n AS query_id, d.n AS doc_id,

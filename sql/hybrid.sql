@@ -14,7 +14,7 @@ SELECT column1 AS kind, column2 AS words
                (4, '["lamp", "headlamp", "light", "battery"]'), (5, '["backpack", "rucksack", "straps", "travel"]'),
                (6, '["sleeping", "bag", "down", "warm"]'), (7, '["bottle", "water", "filter", "flask"]'));
 
--- 240 products. The title has two words of the kind and one of another kind. The embedding stands for that of a language model:
+-- 240 products. The title has two words of the kind and one of another kind. The embedding simulates a language model's:
 -- a number for each kind, and noise. sold is the number of sales.
 CREATE TABLE IF NOT EXISTS products AS
 WITH RECURSIVE
@@ -30,7 +30,7 @@ SELECT n + 1 AS doc_id, kind, other, chance * 31 % 101 AS sold, 10 + chance * 17
 CREATE VIRTUAL TABLE IF NOT EXISTS products_fts USING fts5(title, content='products', content_rowid='doc_id');
 INSERT INTO products_fts(products_fts) VALUES ('rebuild');
 
--- 64 queries of one or two words. The embedding is near that of their kind.
+-- 64 queries of one or two words. The embedding is near their kind's.
 CREATE TABLE IF NOT EXISTS queries AS
 WITH RECURSIVE numbers(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n < 63)
 SELECT n + 1 AS query_id, n % 8 AS kind,
@@ -38,7 +38,7 @@ SELECT n + 1 AS query_id, n % 8 AS kind,
        (SELECT ltr_vec(json_group_array((kind = n % 8) + (n * 41 * (kind + 5) % 89 - 44) / 150.0)) FROM kinds) AS embedding
   FROM numbers;
 
--- Users want the kind that they ask for, and rather what sells well; products of which it is the other kind suit them a little.
+-- Users want the kind that they ask for, preferably what sells well; products with it as the other kind suit them a little.
 -- The grades are from 0 to 3.
 CREATE VIEW IF NOT EXISTS grades AS
 SELECT query_id, doc_id,

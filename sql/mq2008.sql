@@ -121,7 +121,7 @@ SELECT rank, query_id, doc_id, round(score, 3) AS score, CAST(relevance AS INTEG
   FROM ranking JOIN mq2008 USING (query_id, doc_id)
  ORDER BY rank;
 
--- The means over the five folds, with other systems on the same files under the same rules. Their figures were measured for
+-- The means over the five folds, with other systems on the same files under the same rules. Those figures were measured for
 -- this project with the original programs; hyperparameters were chosen by NDCG@10 on the validation parts. The standard error of
 -- one fold is .031, so differences of a few thousandths are noise. indv_svm has no function for new queries: its row is a
 -- ranking by document id.

@@ -15,7 +15,7 @@ SELECT column1 AS topic, column2 AS words
                (8, '["color", "font", "layout", "logo", "icon"]'), (9, '["ticket", "customer", "complaint", "answer", "chat"]'));
 
 -- 300 notes. Title and tag have words of the topic of the note, the body has many of another topic, too. age is in days, thumbs
--- are clicks of readers on thumbs up minus those on thumbs down. The embedding stands for that of a language model.
+-- are readers' clicks on thumbs up minus clicks on thumbs down. The embedding simulates a language model's.
 CREATE TABLE IF NOT EXISTS notes AS
 WITH RECURSIVE
 numbers(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n < 299),

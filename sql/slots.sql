@@ -15,7 +15,7 @@ SELECT n / 8 + 1 AS day, n AS article,
        (n * 104729 + 5) % 997 / 997.0 AS sports
   FROM numbers;
 
--- A row is an article at a slot. Its features belong to the pair: each slot has a criterion of its own.
+-- A row is an article at a slot. Features describe the pair: each slot has its own criterion.
 CREATE TEMP VIEW IF NOT EXISTS places AS
 WITH slots(slot) AS (VALUES ('lead'), ('world'), ('sport'))
 SELECT day AS query_id, article AS doc_id, slot,

@@ -38,7 +38,7 @@ def files(name: str) -> list[tuple[str, int, str]]:
 
 
 def check(folder: Path, names: list[str]) -> bool:
-    """Print a line for each file, and what to do about missing ones; whether all files are there and right."""
+    """Print a line for each file, and what to do about missing ones; return whether all files exist and are right."""
     right = True
     for name in names:
         given = SETS[name]

@@ -37,7 +37,7 @@ def smart_records(path: Path) -> Iterator[dict[str, str]]:
 
 
 def smart(folder: Path) -> tuple[list[Any], list[Any], list[Any]]:
-    """Cranfield. Its judgments count the queries from 1; the ids in the file of queries have gaps."""
+    """Cranfield. The judgments count the queries from 1; the ids in the query file have gaps."""
     docs = [(doc["I"], doc.get("T", ""), doc.get("W", "")) for doc in smart_records(folder / "cran.all.1400")]
     queries = [(str(number), query["W"]) for number, query in enumerate(smart_records(folder / "cran.qry"), 1)]
     judgments = []

@@ -28,7 +28,7 @@ impl Answer {
         Ok(Self { columns, rows, took: started.elapsed() })
     }
 
-    /// The rows as lines in which columns stand below one another.
+    /// The rows as lines with aligned columns.
     pub fn lines(&self) -> Vec<String> {
         let widths: Vec<usize> = (0..self.columns.len())
             .map(|column| {

@@ -37,7 +37,7 @@ pub struct Lab {
 pub struct Fit {
     /// NDCG@10 of the validation part.
     pub validated: f64,
-    /// Seconds of training, those of all candidates together.
+    /// Training time of all candidates, in seconds.
     pub seconds: f64,
     /// The options that were chosen by validation.
     pub options: Value,

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Tables go to the terminal as Markdown, figures to the folder `--out` as SVG. [`HELP`] says what the parts are. The data
-//! are found through `LTR_DATA` (default `../shared/data`); they are not part of the project, nor those of the papers.
+//! are found through `LTR_DATA` (default `../shared/data`); neither they nor the papers' data are part of the project.
 //!
 //! * `data`: tables of the data sets, and which of them train, validate and test
 //! * `lab`: trains and measures in SQL, each model once
@@ -58,8 +58,8 @@ mslr-sample/train.txt, vali.txt, test.txt. Without them nothing is measured. The
 much larger, so that orders and sizes of differences can be compared, but not numbers.
 
 Lambda is chosen on the validation part by NDCG@10, for direct optimization and SmoothGrad among a few values only. A
-query without a relevant document counts 0. Numbers on MQ2008 are means over five folds, and its features are taken as
-they are; those of MSLR are scaled (\"scale\": \"both\").
+query without a relevant document counts 0. Numbers on MQ2008 are means over five folds, and its features are not
+scaled; the features of MSLR are (\"scale\": \"both\").
 All parts take some tens of minutes on two cores; --quick takes a few.";
 
 /// A part: its name and what makes its text.

@@ -39,7 +39,7 @@ impl Method {
     }
 }
 
-/// Its optimum is hardly below the objective at 0, so that a wide gap would end at 0.
+/// The optimum is hardly below the objective at 0, so a wide gap would stop at 0.
 pub fn convex() -> Method {
     let options = json!({ "bound": "convex", "lambda": [10.0, 1.0, 0.1, 0.01, 0.001] });
     Method::new("direct, convex", "direct", options)

@@ -4,7 +4,7 @@
 const DRAWS: u32 = 10_000;
 const SEED: u64 = 1;
 
-/// The share of sign changes whose sum is at least as far from 0 as that of the differences, the given signs included.
+/// The fraction of sign changes whose sum is at least as far from 0 as the sum of the differences, original signs included.
 pub fn p_value(differences: &[f64]) -> f64 {
     let found = differences.iter().sum::<f64>().abs();
     // Sums that differ by rounding only are equal.

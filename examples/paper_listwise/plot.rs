@@ -31,7 +31,7 @@ pub struct Panel {
     pub title: String,
     pub x: &'static str,
     pub y: &'static str,
-    /// Names of the places 1, 2, ... on the x axis; numbers stand there where there are none.
+    /// Names of the places 1, 2, ... on the x axis; without names, numbers.
     pub places: Vec<String>,
     pub series: Vec<Series>,
 }

@@ -1,6 +1,6 @@
 //! Tables as Markdown.
 
-/// A table whose columns stand below one another: the first line is the header.
+/// A table with aligned columns: the first line is the header.
 pub fn table(lines: &[Vec<String>]) -> String {
     let columns = lines.first().map_or(0, Vec::len);
     let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);

@@ -101,7 +101,7 @@ impl Setting {
         betas.iter().enumerate().map(query).collect()
     }
 
-    /// beta of every query. A group has one beta in Example 1; in Example 2 every query has noise of its own.
+    /// beta of every query. A group has one beta in Example 1; in Example 2 every query has its own noise.
     fn betas(self, n: usize, b: usize, normal: &mut Normal) -> Vec<Vec<f64>> {
         let groups = match self.scenario {
             Scenario::OneGroup => 1,
@@ -178,7 +178,7 @@ fn split(features: Vec<f64>, x: &[f64], y: &[f64], new: bool) -> Query {
     }
 }
 
-/// A data set of Table 4: Scenario IV of Example 1 with n queries, every document of which is for training.
+/// A data set of Table 4: Scenario IV of Example 1 with n queries; all documents are for training.
 pub fn for_timing(n: usize, documents: usize, seed: u64) -> Vec<Query> {
     let b = 40;
     let setting = Setting::new(Example::One, Scenario::NoGroup, 0);

@@ -13,8 +13,8 @@
 //! min_s (1/n) sum_i 2 pi_i / (N_i (N_i - 1)) sum over pairs of the hinge loss + lambda |s|^2          (3.7)
 //! ```
 //!
-//! lambda runs over 10^((v - 31) / 10), v = 1..61. `global`: the lambda of the least error over all
-//! validation pairs; `own`: that of the target's own validation pairs, where it has some. Ties go to the
+//! lambda runs over 10^((v - 31) / 10), v = 1..61. `global`: the lambda with the least error over all
+//! validation pairs; `own`: over the target's validation pairs, if it has any. Ties go to the
 //! largest lambda. The documents of a new query are ranked at random by indv-SVM.
 
 use ndarray::Array2;
@@ -188,7 +188,7 @@ pub const MEASURES: [&str; 3] = ["MRE", "1 - ERR", "1 - NDCG"];
 /// Means over test queries; `None` where there is no such query.
 #[derive(Debug, Clone, Copy)]
 pub struct Outcome {
-    /// Over all queries. The MRE is that of the pairs of all queries.
+    /// Over all queries. The MRE is over the pairs of all queries.
     pub overall: Option<Measures>,
     /// Over queries with training documents.
     pub observed: Option<Measures>,
@@ -233,7 +233,7 @@ impl<'a> Experiment<'a> {
         Ok(Self { queries, form, space, blocks })
     }
 
-    /// Fits a method for every query, chooses lambda and measures. The seed is that of random rankings.
+    /// Fits a method for every query, chooses lambda and measures. The seed is for random rankings.
     ///
     /// # Errors
     /// Numbers that are not finite.

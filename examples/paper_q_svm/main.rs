@@ -5,7 +5,7 @@
 //!                                              [--figure paper_q_svm_figure_1.svg]
 //! ```
 //!
-//! prints Tables 1 to 5 beside the paper's numbers and draws Figure 1. The paper has 50 replications. A cell
+//! prints Tables 1 to 5 next to the paper's numbers and draws Figure 1. The paper has 50 replications. A cell
 //! is `mean (standard error) / paper's mean (standard error)` and is marked with `*` where the two
 //! differ by more than two standard errors of their difference and the rounding of the paper.
 //!

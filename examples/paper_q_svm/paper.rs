@@ -150,8 +150,8 @@ pub const TABLE_2: [[Block; 3]; 4] = [
     ],
 ];
 
-/// Table 3, dependent documents (Example 1, Scenario III): by gamma 0, .1, .2. Its independent half is that
-/// of Table 1.
+/// Table 3, dependent documents (Example 1, Scenario III): by gamma 0, .1, .2. The independent half is in
+/// Table 1.
 pub const TABLE_3_DEPENDENT: [Block; 3] = [
     [
         [(0.38, 0.002), (0.34, 0.002), (0.25, 0.003), (0.15, 0.003)],

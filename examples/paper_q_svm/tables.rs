@@ -1,4 +1,4 @@
-//! Tables 1, 2, 3 and 5 of Dai & Wang (2019) as Markdown, each cell beside the paper's.
+//! Tables 1, 2, 3 and 5 of Dai & Wang (2019) as Markdown, each cell next to the paper's.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

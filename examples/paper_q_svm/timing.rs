@@ -1,7 +1,7 @@
 //! Table 4 of Dai & Wang (2019): seconds to fit every query at lambda = 1e-8 in Scenario IV of Example 1.
 //!
 //! The paper does not say whether N counts documents before or after the split, so both readings are timed:
-//! N training documents per query, and a fifth of them. A time is that of a single run from documents and
+//! N training documents per query, and a fifth of them. A time is for a single run, from documents and
 //! query features to all functions.
 
 use std::fmt::Write as _;

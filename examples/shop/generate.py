@@ -147,7 +147,7 @@ def best_by_bm25(products, searches):
     try:
         db.execute("CREATE VIRTUAL TABLE docs USING fts5(title, brand, description, tokenize = 'porter')")
     except sqlite3.OperationalError as error:
-        sys.exit(f"generate.py: the SQLite of this Python lacks FTS5: {error}")
+        sys.exit(f"generate.py: this Python's SQLite does not have FTS5: {error}")
     rows = [(p["id"], p["title"], p["brand"], p["description"]) for p in products]
     db.executemany("INSERT INTO docs (rowid, title, brand, description) VALUES (?, ?, ?, ?)", rows)
     found = "SELECT rowid FROM docs WHERE docs MATCH ? ORDER BY bm25(docs), rowid LIMIT ?"

@@ -1,6 +1,6 @@
-"""Draws both rankings of a search beside each other as SVG: picture.py DATABASE LIBRARY > shop.svg
+"""Draws both rankings of a search side by side as SVG: picture.py DATABASE LIBRARY > shop.svg
 
-The rows, marks and reasons are those of the page. The file follows the light or dark theme of its reader.
+It has the same rows, marks and reasons as the page, and follows the reader's light or dark theme.
 """
 
 import pathlib

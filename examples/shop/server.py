@@ -1,7 +1,7 @@
 """Serves the shop on this computer: server.py DATABASE LIBRARY [--port 8000]
 
 DATABASE is the file that shop.sql has made, LIBRARY the sqlite-ltr library. Port 0 takes a free port. The first line of
-the output is the address. With the grades.csv of generate.py beside DATABASE the page has simulated visitors. Needs a
+the output is the address. If generate.py's grades.csv is next to DATABASE, the page has simulated visitors. Needs a
 Python whose sqlite3 can load extensions, such as Debian's /usr/bin/python3.
 """
 

@@ -67,7 +67,7 @@ class Shop:
 
     def __init__(self, database, library):
         self.lock = threading.RLock()
-        # mode=rw: a file that is not there is an error, not an empty shop.
+        # mode=rw: a missing file is an error, not an empty shop.
         self.db = sqlite3.connect(f"file:{database}?mode=rw", uri=True, isolation_level=None, check_same_thread=False)
         self.db.row_factory = sqlite3.Row
         self.db.enable_load_extension(True)
@@ -127,5 +127,5 @@ class Shop:
 
     @one_at_a_time
     def result(self):
-        """What the clicks have said until now; b is the learned ranking."""
+        """What the clicks show so far; b is the learned ranking."""
         return self.rows("SELECT * FROM ltr_interleave_result('visits')")[0]

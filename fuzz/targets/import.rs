@@ -20,7 +20,7 @@ fn name(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// Rows of the model's own columns, in queries of two: numbers, and values of the categories beside others.
+/// Rows of the model's columns, in queries of two: numbers, and known and unknown category values.
 fn rows(document: &Value, query: &str) -> String {
     let categories = document["categories"].as_array().map_or(&[][..], Vec::as_slice);
     let width: usize = categories

@@ -26,7 +26,7 @@ SELECT ltr_train('perceptron', 'many', '{"name": "p"}');
 SELECT ltr_train('cofi_rank', 'ratings', '{"name": "c", "lambda": 1, "factors": 2, "max_rounds": 2}');
 "#;
 
-/// The calls, with the options as ?1, besides those of each algorithm.
+/// The calls, with the options as ?1, besides the calls of each algorithm.
 const CALLS: &[&str] = &[
     "SELECT ltr_train('rank_svm', 'judged', ?1)",
     "SELECT ltr_begin('rank_svm', ?1)",
@@ -105,7 +105,7 @@ impl Calls {
     }
 }
 
-/// Options of each call: their defaults, and of an algorithm those of its models.
+/// Options of each call: their defaults, and for an algorithm the options of its models.
 fn seeds() -> Vec<Vec<u8>> {
     let Calls { database, statements } = Calls::new();
     let connection = &database.connection;

@@ -35,7 +35,7 @@ from sqlite_ltr._rank import info, rank
 BUCKETS = 256
 # The column with the bucket of each row. It exists only between two maps.
 BUCKET = "_ltr_bucket"
-# The features of a row as JSON, beside the columns of the frame.
+# A row's features as JSON, next to the columns of the frame.
 _VECTOR = "features as JSON"
 # The names that SQL takes for the document and for the relevance.
 _DOC_NAMES = ("doc_id", "docid", "document_id", "document", "doc", "item_id", "item")

@@ -49,7 +49,7 @@ def _block(title: str, entries: dict[str, Any]) -> str:
 
 
 def _trees(trees: dict[str, Any], values: list[float]) -> list[dict[str, Any]]:
-    """Return each oblivious tree, all nodes of a level of which have the same split."""
+    """Return each oblivious tree: all nodes of a level have the same split."""
     depth, splits = trees["depth"], trees["splits"]
     leaves = 1 << depth
     # Node i has the children 2 i + 1 and 2 i + 2. Leaves have the numbers -1, -2, ... from the left.

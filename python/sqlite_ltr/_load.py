@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 
 _NO_LOADING = """\
 this Python cannot load SQLite extensions: its module sqlite3 was built without them. Ways out:
-1. the package apsw, which has its own SQLite; train(), rank() and LtrRanker use it by themselves:
+1. the package apsw, which has its own SQLite; train(), rank() and LtrRanker use it automatically:
        pip install apsw
        import apsw; connection = apsw.Connection("shop.db"); connection.set_busy_timeout(5000)
        sqlite_ltr.load(connection)
 2. another Python: the one of Debian, Ubuntu, Fedora or Homebrew, such as /usr/bin/python3, can load extensions
 3. the package pysqlite3, which can load extensions: pip install pysqlite3-binary
-   Datasette and sqlite-utils use it if it is there; SQLAlchemy takes it as create_engine(url, module=pysqlite3)"""
+   Datasette and sqlite-utils use it if it is installed; SQLAlchemy takes it as create_engine(url, module=pysqlite3)"""
 
 # Before Python 3.12, load_extension() of sqlite3 takes no entry point, and SQL cannot load the library a second time.
 _LOAD_NO_FILES = """\

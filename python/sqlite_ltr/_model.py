@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from sqlite_ltr._frame import Rows
     from sqlite_ltr._show import Plot
 
-# A file with one of these endings is a database, of which a model is a row of `ltr_models`.
+# A file with one of these endings is a database; a model is a row of `ltr_models`.
 _DATABASES = (".db", ".sqlite", ".sqlite3")
 # Counts of a training, and the name of one.
 _COUNTS = {"features": "feature", "queries": "query", "users": "user", "items": "item"}
-# Rows of which a training makes the table `ltr_models` and a new version, which then gets the model.
+# Training rows that create the table `ltr_models` and a new version, which then gets the model.
 _ANY_ROWS = "SELECT 1 AS query_id, column1 AS relevance, column1 AS x FROM (VALUES (0), (1))"
 
 

@@ -282,7 +282,7 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
         return "allow-nan" if self.algorithm in _TREES or "missing" in self._options() else True
 
     def _checks(self, texts: list[Any]) -> dict[str, Any]:
-        """Return how scikit-learn checks X. Texts stay as they are and may be missing; SQL checks numbers beside."""
+        """Return how scikit-learn checks X. Texts stay unchanged and may be missing; SQL also checks numbers."""
         if texts:
             return {"dtype": None, "ensure_all_finite": "allow-nan"}
         return {"ensure_all_finite": self._finite()}

@@ -66,7 +66,7 @@ def test_samples_have_the_queries_of_the_pages():
     for name, counts in {"yandex": (533, 133, 1334), "mslr-sample": (83, 18, 60)}.items():
         parts = [sample(f"{name}/{part}.txt") for part in ("train", "vali", "test")]
         assert tuple(map(len, parts)) == counts
-        # A query of training and validation stands in one of them; test ids of Yandex are of another file.
+        # A query is in either training or validation; Yandex's test ids come from another file.
         assert len({*parts[0], *parts[1]}) == counts[0] + counts[1]
         assert len(set(parts[2])) == counts[2]
 

@@ -1,4 +1,4 @@
-"""The examples of the docstrings run as they stand."""
+"""The examples of the docstrings run unchanged."""
 
 from __future__ import annotations
 

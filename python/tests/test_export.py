@@ -61,7 +61,7 @@ def features(connection, query):
 
 
 def check_onnx(connection, model):
-    """Compare the scores of each query by onnxruntime with those of ltr_rank."""
+    """Compare each query's scores by onnxruntime and by ltr_rank."""
     proto = sqlite_ltr.to_onnx(exported(connection, model, "json"))
     assert sqlite_ltr.to_onnx(model) == proto
     onnx.checker.check_model(proto, full_check=True)

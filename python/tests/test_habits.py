@@ -231,7 +231,7 @@ WORKS = {
     "sample_weight": lambda: LtrRanker("list_net", lambda_=1).fit(X, Y, qid=QID, sample_weight=1 + Y).model_,
     "eval_set as LightGBM has it": lambda: held_out(eval_group=[GROUP]),
     "eval_set as XGBoost has it": lambda: held_out(eval_qid=[QID]),
-    "eval_set beside a number of trees": lambda: held_out({"trees": 20}, eval_qid=[QID]),
+    "eval_set with a number of trees": lambda: held_out({"trees": 20}, eval_qid=[QID]),
     "feature_importances_": lambda: fitted().feature_importances_.argmax() == 0,
     "feature_names_in_, n_features_in_": lambda: (
         (list(fitted().feature_names_in_), fitted().n_features_in_) == (["x", "y"], 2)

@@ -46,7 +46,7 @@ def frame(seed, rows, cities):
 
 
 class Data:
-    """Training rows in queries of 10, and rows to score: some values are those of the training."""
+    """Training rows in queries of 10, and rows to score: some values also occur in training."""
 
     def __init__(self, seed):
         self.draw = random.Random(seed)
@@ -77,7 +77,7 @@ class Imported:
         return np.array(self.connection.execute(sql).fetchall())[:, 0]
 
     def contributions(self, names):
-        """Return those of each feature and then the base, as the libraries do."""
+        """Return the contribution of each feature and then the base, as the libraries do."""
         found = np.zeros((EXPLAINED, len(names) + 1))
         for doc in range(EXPLAINED):
             sql = (
@@ -273,7 +273,7 @@ def test_what_cannot_be_kept_is_refused(name, message, tmp_path):
 
 
 def test_the_page_of_imports(tmp_path, monkeypatch):
-    """The example of docs/guide/export.md as it stands."""
+    """The example of docs/guide/export.md, unchanged."""
     monkeypatch.chdir(tmp_path)
     shop = sqlite3.connect("shop.db")
     shop.executescript((ROOT / "sql" / "hotels.sql").read_text())

@@ -210,7 +210,7 @@ def test_pythons_without_extension_loading():
 
 
 def test_the_way_out_works_when_copied(tmp_path):
-    """The lines of the message that use apsw are run as they stand."""
+    """The message's lines that use apsw run unchanged."""
     lines = [line.strip() for line in refusal().splitlines()]
     code = "import sqlite_ltr\n" + "\n".join(line for line in lines if "apsw.Conn" in line or "ltr.load" in line)
     code += "\nprint(connection.execute('SELECT ltr_version()').fetchone()[0])"

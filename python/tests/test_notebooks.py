@@ -1,4 +1,4 @@
-"""The notebooks of examples/notebooks run as they stand. They are stored with outputs: LTR_BLESS=1 writes them anew."""
+"""The notebooks of examples/notebooks run unchanged. They are stored with outputs: LTR_BLESS=1 rewrites them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHOWN = ("text/plain", "text/html", "image/svg+xml")
 
 
 def outputs(notebook):
-    """The kinds of the outputs of each cell. Their numbers may differ between processors."""
+    """The kinds of the outputs of each cell. The numbers may differ between processors."""
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     return [[sorted(output.get("data", {output.output_type: None})) for output in cell.outputs] for cell in cells]
 

@@ -1,4 +1,4 @@
-"""The examples of the pages run as they stand, and the list of refused checks is that of the tests."""
+"""The examples of the pages run unchanged, and the page lists the same refused checks as the tests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def examples(page):
-    """The Python blocks of a page, those of lists too."""
+    """The Python blocks of a page, including blocks in lists."""
     blocks = re.findall(r"^( *)```python\n(.*?)^\1```$", (ROOT / page).read_text(), flags=re.MULTILINE | re.DOTALL)
     return [re.sub(f"^{indent}", "", block, flags=re.MULTILINE) for indent, block in blocks]
 

@@ -1,4 +1,4 @@
-"""The plugins, installed beside the package, in Datasette and sqlite-utils."""
+"""The plugins, installed with the package, in Datasette and sqlite-utils."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_with_both_plugins_no_connection_reads_files(datasette_first):
 
 
 def test_sqlite_utils_reads_files_if_told(tmp_path):
-    """The commands of the plugin's page that load the library by its path, as they stand."""
+    """The commands of the plugin's page that load the library by its path, unchanged."""
     page = ROOT / "python" / "plugins" / "sqlite-utils-sqlite-ltr" / "README.md"
     (tmp_path / "train.txt").write_text("1 qid:1 1:0.5\n0 qid:1 1:0.25\n")
     done = shell(page.read_text().split("```sh\n")[-1].split("```")[0], tmp_path)
@@ -109,7 +109,7 @@ def test_sqlite_utils_reads_files_if_told(tmp_path):
 
 
 def test_the_commands_rank_own_data(tmp_path):
-    """The commands of the page of your own data as they stand, after its `pip install`."""
+    """The commands of the page on your own data, unchanged, after its `pip install`."""
     page = (ROOT / "docs" / "guide" / "your-data.md").read_text()
     commands = page.split("## With sqlite-utils")[1].split("```sh\n")[1].split("```")[0].splitlines()
     (tmp_path / "judgments.csv").write_text(ROWS)

@@ -19,7 +19,7 @@ WRITTEN_BY_PIP = {"INSTALLER", "REQUESTED", "direct_url.json"}
 
 
 def contents(package):
-    """The installed files of a wheel; those of the folder of metadata without its name."""
+    """The installed files of a wheel; metadata files without the name of their folder."""
     paths = [path for path in files(package) if path.suffix != ".pyc" and not str(path).startswith("..")]
     names = {path.as_posix().partition(".dist-info/")[2] or path.as_posix() for path in paths}
     return names - WRITTEN_BY_PIP

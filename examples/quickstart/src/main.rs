@@ -28,7 +28,7 @@ fn main() -> Result<()> {
 
     say(
         "A shop's search results, judged from 0 (useless) to 3 (just right). A product has a price, an age and \
-         stars, each measured against the shop's average. A query has four features that tell how much its words ask for \
+         stars, each measured against the shop's average. A query has four features: how much its words ask for \
          something cheap, luxurious, new or vintage. What is best for one query is worst for another: no single ranking can please them all.",
     );
     make_data(&connection)?;
