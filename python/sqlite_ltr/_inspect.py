@@ -64,7 +64,7 @@ def explain(
         df: as for `rank`, with all documents of the query; to explain all rows also an array of the features.
         model: from `train` or `ltr_fit`.
         row: position of the document in the frame, from 0. Without it all rows are explained.
-        above: position of another document of the same query: explain why `row` ranks above it.
+        above: position of another document of the same query: explain why `row` stands above it.
         group: the number of rows of each query, in the order of the rows.
         options: options of `ltr_explain`, such as {"samples": 1000}.
 
