@@ -179,7 +179,7 @@ def test_a_report_has_the_warnings_of_the_training(monkeypatch):
     page = sqlite_ltr.report(frame.assign(query_id=frame["query_id"] + 100), model)
     assert "Training: features that differ in every row" in page
     assert page._repr_html_().startswith("<iframe srcdoc=")
-    assert "Training: its warnings are in its report" in sqlite_ltr.report(OTHERS.assign(number=1), bytes(model))
+    assert "Training: warnings are stored in ltr_models" in sqlite_ltr.report(OTHERS.assign(number=1), bytes(model))
     shown = []
     monkeypatch.setattr("webbrowser.open", shown.append)
     page.open()

@@ -51,7 +51,7 @@ impl Dataset {
     /// The builder with the categories that are needed, and their values in its order.
     ///
     /// # Errors
-    /// Categories of the model that the data set lacks.
+    /// Categories of the model that the data set does not have.
     pub(super) fn with_categories(
         &self,
         builder: DatasetBuilder,
@@ -67,7 +67,7 @@ impl Dataset {
         let find = |name: &String| {
             let known = self.categories.iter().find(|category| category.name.eq_ignore_ascii_case(name));
             known.ok_or_else(|| {
-                Error::Data(format!("the data set lacks the category \"{name}\" of the model"))
+                Error::Data(format!("the data set does not have the model's category \"{name}\""))
             })
         };
         let categories = known.names().iter().map(find).collect::<Result<_>>()?;

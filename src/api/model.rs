@@ -306,7 +306,7 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// Features of the model that the data set lacks; missing values, unless the model was trained with the option
+    /// Features of the model that the data set does not have; missing values, unless the model was trained with the option
     /// `missing`; a score beyond the range of numbers.
     pub fn rank(&self, data: &Dataset) -> Result<Answer<Ranked>> {
         self.rank_with(data, &RankOptions::default())
@@ -328,7 +328,7 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// Errors of [`rank`](Self::rank); groups that the data set lacks; [`Error::Interrupted`].
+    /// Errors of [`rank`](Self::rank); missing groups; [`Error::Interrupted`].
     pub fn rank_with(&self, data: &Dataset, options: &RankOptions) -> Result<Answer<Ranked>> {
         let constraint = self.constraint(options)?;
         let (data, read_report) = data.ordered(self.needs(constraint, false))?;

@@ -157,6 +157,6 @@ impl Dataset {
 
 /// The positions of the wanted names.
 fn by_name(known: &[String], wanted: &[String], what: &str) -> Result<Vec<usize>> {
-    let lacks = |missing| Error::Data(format!("the data set lacks {what} of the model: {missing}"));
-    data::positions(wanted, known).map_err(lacks)
+    let refuse = |missing| Error::Data(format!("the data set does not have {what} of the model: {missing}"));
+    data::positions(wanted, known).map_err(refuse)
 }

@@ -66,7 +66,7 @@ pub fn importance(
     let inputs = model.card.categories.inputs(n);
     let _memory =
         control.reserve(bytes(data, spec, scorer), "the importance of features", "give fewer queries")?;
-    // 1. Losses of queries. Each query has random numbers of its own, so that threads do not matter.
+    // 1. Losses of queries. Each query has its own random numbers, so threads do not matter.
     let scaled = model.scaling.matrix(data.features.clone(), &data.offsets, control)?;
     let mut random = Random::new(spec.seed);
     let seeds: Vec<u64> = (0..data.n_queries()).map(|_| random.bits()).collect();

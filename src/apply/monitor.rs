@@ -21,8 +21,8 @@
 //!   size: few queries say little about it.
 //! * Whole queries are compared for `outside`. Without a change, each of later and training queries is equally likely
 //!   to have the smallest or the largest value. So the number of later queries beyond M training queries is
-//!   beta-binomial with the parameters 2 and M - 1 (Wilks 1941). The limit is the fraction of values that so many
-//!   queries contributes.
+//!   beta-binomial with the parameters 2 and M - 1 (Wilks 1941). The limit is the fraction of values that this many
+//!   queries contribute.
 //! * The limit of `missing` is a difference of fractions in standard errors, by the t distribution. It is at most half way
 //!   from the training fraction to 1.
 //! * `metric` has the standard error of the difference of two means over queries. The variance of later queries is at

@@ -7,7 +7,7 @@ use crate::cost::metric::StandardError;
 /// Probability that an interval does not cover.
 const TAIL: f64 = 0.05;
 
-/// What judged documents tell about probabilities.
+/// Estimates from judged documents about probabilities.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reliability {
     /// The mean squared difference of probability and relevance, 1 or 0.
@@ -71,7 +71,7 @@ mod tests {
         assert_eq!((nothing.kept, nothing.precision, nothing.interval), (0.0, None, None));
     }
 
-    /// The share of intervals that cover the true share, .5, in 400 data sets whose queries have shares of their own.
+    /// The share of intervals that cover the true share, .5, in 400 data sets whose queries have different shares.
     #[test]
     fn intervals_cover_if_documents_of_a_query_depend_on_each_other() {
         let mut random = Random::new(3);

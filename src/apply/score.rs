@@ -231,7 +231,7 @@ impl<'a> ScoringJob<'a> {
 /// Values that the training of a model did not have, for each category and each query feature of texts (rule 2.24).
 ///
 /// # Errors
-/// Query features of the model that the data set lacks.
+/// Query features of the model that the data set does not have.
 pub fn unknown_values(model: &Model, data: &Dataset) -> Result<Vec<UnknownValues>> {
     if data.category_rows.is_empty() && model.ranker.named_query_features().is_empty() {
         return Ok(Vec::new());

@@ -131,7 +131,7 @@ pub fn zeros<T: Clone + Default>(count: usize) -> Result<Vec<T>> {
 pub fn grow<T>(values: &mut Vec<T>, more: usize) -> Result<()> {
     let bytes = bytes_of::<T>(values.len().saturating_add(more));
     values.try_reserve(more).map_err(|_| {
-        Error::Host(format!("the system has no memory for {bytes} bytes; see the option 'max_memory'"))
+        Error::Host(format!("the system cannot allocate {bytes} bytes; see the option 'max_memory'"))
     })
 }
 

@@ -104,7 +104,7 @@ impl Asking<'_> {
             sums.clone()
         } else {
             *lock(&self.lacking) = Some(question);
-            unwind(Error::Internal("an answer is lacking".to_owned()))
+            unwind(Error::Internal("an answer is missing".to_owned()))
         }
     }
 

@@ -273,7 +273,7 @@ impl Dataset {
     /// The names of missing features or query features.
     pub fn matching(mut self, model: &Self) -> Result<Self, String> {
         let columns = |needed: &[String], have: &[String], what: &str| {
-            positions(needed, have).map_err(|missing| format!("it lacks the {what} {missing}"))
+            positions(needed, have).map_err(|missing| format!("it does not have the {what} {missing}"))
         };
         let numbers = |data: &Self| data.categories.numbers(data.names.len());
         let (needed, have) = (numbers(model), numbers(&self));

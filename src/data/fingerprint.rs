@@ -19,7 +19,7 @@ use crate::math::{simd, sort_singles};
 
 /// A bin ends when it has this fraction of the values (1 / BINS).
 const BINS: usize = 10;
-/// A value that is as frequent as a bin has a bin of its own, so the number of bins can double.
+/// A value as frequent as a bin gets a separate bin, so the number of bins can double.
 const MAX_BINS: usize = 2 * BINS + 1;
 /// Bins with fewer values (1 / SMALLEST) are not made.
 const SMALLEST: usize = 100;
@@ -147,7 +147,7 @@ impl Fingerprint {
         Ok(each_feature(data, missing, control, observe)?.into_iter().flatten().collect())
     }
 
-    /// A query feature of other data, in the bins of the training; `None` if either lacks this name.
+    /// A query feature of other data, in the bins of the training; `None` if either does not have this name.
     pub fn query_feature_of(&self, name: &str, data: &Dataset) -> Option<(&Profile, Observed)> {
         let same = |other: &str| other.eq_ignore_ascii_case(name);
         let profile = &self.query_features.iter().find(|(other, _)| same(other))?.1;

@@ -383,7 +383,7 @@ impl DatasetBuilder {
             let advice = format!("{advice}{}", self.advice_on_64_bits());
             context.error("features", format!("value {} is missing; {advice}", index + 1))
         } else {
-            // A few rows to be ranked may lack a value; a training needs one.
+            // A few rows to be ranked may have no value; training needs one.
             let is_empty = options.means.is_none() && !self.columns[index].numeric;
             let advice = if is_empty { "the column has no number in any row" } else { advice };
             context.error(&self.names[index], format!("NULL; {advice}"))

@@ -12,7 +12,7 @@ const ID_COST: usize = 64;
 /// Groups of queries, and their order.
 #[derive(Debug, Clone, Default)]
 pub struct FoldKeys {
-    /// The group of each query (`n_queries`); empty if each is a group of its own.
+    /// The group of each query (`n_queries`); empty if each is a separate group.
     pub groups: Vec<Id>,
     /// The position of each query (`n_queries`), the same for all queries of a group; empty without an order.
     pub order: Vec<Id>,

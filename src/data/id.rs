@@ -77,7 +77,7 @@ impl Id {
         }
     }
 
-    /// Whether it is a REAL that can stand for several whole numbers.
+    /// Whether it is a REAL that several whole numbers round to.
     pub fn is_rounded(&self) -> bool {
         matches!(self, Self::Real(value) if value.fract().abs() <= 0.0 && whole_number(*value).is_none())
     }

@@ -31,7 +31,7 @@ pub enum Slice<'a> {
     F64(&'a [f64]),
 }
 
-/// Columns of 0 and 1, one of which is 1 in each row, and perhaps a last column of numbers.
+/// Columns of 0 and 1, with one 1 in each row, and perhaps a last column of numbers.
 #[derive(Debug, Clone, Copy)]
 pub struct ColumnGroup<'a> {
     /// Number of columns.

@@ -27,7 +27,7 @@ pub enum Encoding {
         center: f64,
         factor: f64,
     },
-    /// A category: its index. A missing value is a category of its own.
+    /// The index of a category. A missing value is a separate category.
     Category(Vec<Id>),
     /// An order: the position of each item from 0. Items that are not listed have the position after the last one.
     Order(Vec<Id>),

@@ -1,4 +1,4 @@
-//! The distance between two queries: numbers together, every other column by a kernel of its own.
+//! The distance between two queries: numbers together, every other column by its own kernel.
 //!
 //! The weight of a training query is a product over the query features (Dai & Wang 2019, section 3.1):
 //!

@@ -1,6 +1,6 @@
 //! Limits of values in columns of text.
 
-/// Longest text (bytes) that is a value of its own. Longer ones are other values.
+/// Longest text (bytes) that is a separate value. Longer texts count as other values.
 pub const LONGEST_VALUE: usize = 256;
 
 /// Largest number of distinct values that are counted per column. With more, it is not a category.

@@ -90,7 +90,7 @@ impl<'a> Section<'a> {
         Ok(numbers)
     }
 
-    /// A list that no score depends on, and that older versions lack: NaN is unknown.
+    /// A list that no score depends on, absent in older versions: NaN is unknown.
     fn weights(&self, key: &str, count: usize) -> Result<Vec<f64>> {
         let list = if self.fields.contains_key(key) { self.list(key, count)? } else { vec![f64::NAN; count] };
         Ok(list.into_iter().map(known).collect())

@@ -1,5 +1,5 @@
 //! RankLib: trees in XML after comment lines (LambdaMART, MART, random forests), and the text of linear models
-//! (coordinate ascent, linear regression). Features have numbers from 1; a feature that a document lacks is 0.
+//! (coordinate ascent, linear regression). Features have numbers from 1; a missing feature is 0.
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
@@ -197,7 +197,7 @@ impl Trees {
                 }
                 let feature = self.names.number(&feature.to_string())?;
                 let test = Test::AtMost(at_most_single(threshold));
-                // A feature that a document lacks is 0.
+                // A missing feature is 0.
                 let split = RawSplit::new(feature, test, 0.0 <= threshold);
                 RawNode::Split(RawSplit { left, right, ..split })
             }

@@ -1,5 +1,5 @@
 //! A model's text as it grows. The size is limited, the bytes count against `max_memory`, and each append is a
-//! checkpoint, so no format needs limits of its own.
+//! checkpoint, so no format needs its own limits.
 
 use std::fmt::{self, Arguments, Write as _};
 use std::io;

@@ -36,7 +36,7 @@ pub struct Eigen {
     pub vectors: Vec<f64>,
 }
 
-/// Eigenpairs of the symmetric matrix (n, n), row-major, of which the lower triangle is read. Cost about 8 n^3.
+/// Eigenpairs of the symmetric matrix (n, n), row-major; only the lower triangle is read. Cost about 8 n^3.
 ///
 /// # Errors
 /// An interrupt; a matrix that is not finite.

@@ -7,7 +7,7 @@
 //! An unknown user has u = 0, so its items are ranked by their biases b. An unknown item has v = 0 and the bias of an item
 //! without ratings. The model keeps which items each user has rated: they are not recommended again.
 //!
-//! Ratings of 1 stand for pairs without ratings ([`Implicit`]). With all other items as negatives the scale is 0, and b_i, the
+//! Ratings of 1 represent pairs without ratings ([`Implicit`]). With all other items as negatives the scale is 0, and b_i, the
 //! fraction of users that have the item, ranks for unknown users only.
 
 #[cfg(test)]
@@ -141,7 +141,7 @@ fn indices(known: &[Id], ids: &[Id], what: &str) -> Result<Vec<Option<usize>>> {
         indices.push(index);
         if let Some(index) = index {
             if id.is_rounded() && !known[index].is_rounded() {
-                let allowed = "an INTEGER: a REAL beyond 2^53 stands for several";
+                let allowed = "an INTEGER: a REAL beyond 2^53 means several";
                 return Err(Error::value(what, id.describe(), allowed));
             }
             continue;

@@ -55,7 +55,7 @@ impl LinearPrior {
         if !missing.is_empty() {
             let listed = listed(&missing);
             problems.push(format!(
-                "the source lacks the model's features {listed}; add them, or train the prior without them"
+                "the source does not have the model's features {listed}; add them, or train the prior without them"
             ));
         }
         if !unknown.is_empty() {

@@ -125,7 +125,7 @@ impl QueryDependent {
         }
     }
 
-    /// As [`Self::target`] for features without an id: the features of a training query stand for that query.
+    /// As [`Self::target`] for features without an id: the features of a training query mean that query.
     pub fn target_of(&self, features: &[f64]) -> Target {
         let rows = self.neighborhood.features.rows();
         let id = rows.into_iter().zip(&self.training.ids).find(|(row, _)| row.iter().eq(features));

@@ -12,7 +12,7 @@ pub const WIDTH: i32 = 4400;
 const LONGEST_TITLE: usize = 300;
 
 /// Text, lines, marks; for dark pages again. Blue and orange differ for every kind of color vision. No `var()`, which
-/// some viewers lack.
+/// some viewers do not have.
 const STYLE: &str = "\
 .ltr text{font:12px system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;fill:#1c2430}\
 .ltr .h{font-size:15px;font-weight:600}.ltr .m{fill:#5a6472}.ltr .n{font-variant-numeric:tabular-nums}.ltr .bg{fill:#fff}\

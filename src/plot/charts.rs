@@ -178,7 +178,7 @@ impl Curve {
         let first: Vec<f64> =
             self.series.iter().take(1).flat_map(|series| &series.points).map(|point| point.1).collect();
         let y = Axis::around(&self.axes[1], &first, points(1).map(|point| point.1).chain(ends));
-        // The label of the chosen point has a line of its own.
+        // The label of the chosen point is on a separate line.
         let above = if self.chosen.is_some() { 150 } else { 0 };
         let plane = Plane::new(&canvas, &Borders { above, ..Borders::below(top) }, x, y);
         if let Some((point, label)) = &self.chosen {

@@ -234,7 +234,7 @@ fn is_quote(c: char) -> bool {
     matches!(c, '"' | '\u{201c}' | '\u{201d}' | '\u{201e}' | '\u{ab}' | '\u{bb}')
 }
 
-/// Whether a character is a space or punctuation, of which no tokenizer makes a word. Symbols and emoji can be words.
+/// Whether a character is a space or punctuation, which no tokenizer puts into a word. Symbols and emoji can be words.
 fn is_punctuation(c: char) -> bool {
     let is_symbol = "$+<=>^`|~".contains(c);
     let is_general = matches!(c, '\u{a1}' | '\u{a7}' | '\u{ab}' | '\u{b6}' | '\u{b7}' | '\u{bb}' | '\u{bf}' | '\u{2000}'..='\u{206f}' | '\u{3000}'..='\u{3003}' | '\u{3008}'..='\u{3011}' | '\u{feff}');

@@ -106,7 +106,7 @@ pub trait TrainingSpec: Any + Send + Sync {
         None
     }
 
-    /// The options of folds that it reads where it chooses numbers of its own, such as trees, on held-out queries.
+    /// The fold options that it reads when it chooses numbers, such as trees, on held-out queries.
     fn fold_options(&self) -> &'static [&'static str] {
         &[]
     }

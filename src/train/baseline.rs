@@ -2,7 +2,7 @@
 //!
 //! The score is s b(x) + f(x). b is the column in units of its median standard deviation within queries, negated for
 //! "-column". s >= 0 minimizes the loss with f = 0. f is penalized towards 0, and f = 0, which is the order of the column, is
-//! a candidate of every choice: it is kept unless another one is more than a standard error better on held-out queries.
+//! a candidate of every choice: it is kept unless another candidate is more than a standard error better on held-out queries.
 
 use serde_json::{Map, Value, json};
 

@@ -60,7 +60,7 @@ impl ColumnReport {
         advice: ColumnAdvice<'_>,
     ) {
         self.check_query_features(finished, algorithm, options);
-        // A column of documents cannot be ignored, and one that tells how sure grades are should not.
+        // A column of documents cannot be ignored, and a column of grade confidence should not.
         let (ignorable, others): (Vec<_>, Vec<_>) = (self.0.iter())
             .filter_map(|column| Some((column, column.warning.as_deref()?)))
             .partition(|(column, _)| !matches!(column.reason.as_deref(), Some("doc" | "determined")));
@@ -118,10 +118,10 @@ impl ColumnReport {
         let differ = finished.dependence.filter(|found| found.differ);
         let first = unused.first_mut().filter(|_| finished.dependence.is_none() || differ.is_some());
         let Some(first) = first else { return };
-        // Others may be what tells it.
+        // Others may be the ones that predict it.
         let although = differ
             .filter(|_| known.is_empty())
-            .map(|found| format!(", although they tell what queries prefer ({found})"));
+            .map(|found| format!(", although they predict what queries prefer ({found})"));
         let line = format!(
             "{algorithm} does not use the query features \"{}\"{}; {way_out}",
             names.join("\", \""),

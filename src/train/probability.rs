@@ -30,7 +30,7 @@ pub const KEY: &str = "probability";
 /// The lowest grade of a relevant document.
 pub const THRESHOLD: &str = "threshold";
 
-/// A group of documents has at least so many.
+/// Smallest group of documents.
 const FEWEST_IN_GROUP: usize = 20;
 /// Parts of the queries that judge a map that was learned on the others.
 const PARTS: usize = 5;
@@ -229,8 +229,8 @@ fn judge(queries: &[Vec<Document>], control: &Control) -> Result<(Form, Map<Stri
         .map(|number| (0..queries.len()).flat_map(|query| squared(query, number)).sum::<f64>() / documents);
     let number = usize::from(brier[1] <= brier[0]);
     let form = [Form::Isotonic, Form::Logistic][number];
-    // 3. What scores tell more than the rank. The share is the mean of these queries: as the mean of other queries it would have an
-    //    error of its own, and maps, which are smoother, would seem to predict better.
+    // 3. What scores predict beyond the rank. The share is the mean of these queries: as the mean of other queries it would have an
+    //    error, and maps, which are smoother, would seem to predict better.
     let shares: Vec<f64> = at_rank.iter().flatten().map(|(_, share)| *share).collect();
     let share = mean(&shares);
     let gain = |query: usize| {
@@ -500,7 +500,7 @@ mod tests {
     }
 
     /// Queries of 20 documents, with relevance by the rank and a level of the query that scores do not know: ranks, scores scaled
-    /// within the query, or with a level of their own. `carries`: scores know the level of relevance.
+    /// within the query, or with their own level. `carries`: scores know the level of relevance.
     fn ranked(random: &mut Random, queries: usize, kind: usize, carries: f64) -> Vec<Vec<Document>> {
         let of_query = |random: &mut Random| {
             let (level, other) = (random.symmetric(), 9.0 * random.symmetric());

@@ -215,7 +215,7 @@ impl Training {
 }
 
 impl Rows<'_> {
-    /// Trains with `train`, and adds to its result what the rows tell besides: the signs of leakage and of useless features, and
+    /// Trains with `train`, and adds what the rows show: signs of leakage and of useless features, and
     /// what became of the columns. `counts_spread`: of [`Input::counts_spread`].
     ///
     /// # Errors

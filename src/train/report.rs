@@ -260,7 +260,7 @@ fn fit_warnings(trained: &Trained) -> Vec<String> {
     warnings
 }
 
-/// A warning if the options make a preset another one, such as `list_net` with the loss hinge.
+/// A warning if the options turn a preset into another, such as `list_net` with the loss hinge.
 fn other_preset(algorithm: &AlgorithmDef, settings: &Value) -> Option<String> {
     let axes = ["smoothing", "loss", "penalty", "prior"];
     // Settings omit the penalty ridge and the prior zero.
@@ -269,7 +269,7 @@ fn other_preset(algorithm: &AlgorithmDef, settings: &Value) -> Option<String> {
     let is_chosen = |other: &AlgorithmDef| {
         axes.iter().all(|axis| other.defaults.iter().any(|(key, name)| key == axis && *name == chosen(axis)))
     };
-    // A default "auto" stands for any value: a caller who sets one does not leave the preset.
+    // A default "auto" means any value: a caller who sets one does not leave the preset.
     let changed = |key: &str| {
         let is_default = |name: &str| name == chosen(key) || name == Prior::Auto.name();
         algorithm.defaults.iter().any(|(known, name)| *known == key && !is_default(name))

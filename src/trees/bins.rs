@@ -235,7 +235,7 @@ impl Sample {
         }
     }
 
-    /// Adds the values of some rows, some of which are drawn.
+    /// Adds the values of some rows, and samples among them.
     fn add(&mut self, values: &[f64], drawn: impl Iterator<Item = usize>) {
         for value in values {
             self.has_missing |= value.is_nan();
@@ -342,7 +342,7 @@ mod tests {
         for (number, border) in borders.iter().enumerate() {
             assert!((border - 100.0 * (number + 1) as f64).abs() <= 1.0, "{borders:?}");
         }
-        // A value in most rows is a bin of its own.
+        // A value in most rows is a separate bin.
         let mut skewed = vec![0.0; 5000];
         skewed.extend(&values[1..]);
         let borders = between(&skewed, 11);

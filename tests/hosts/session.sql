@@ -170,7 +170,7 @@ SELECT count(*) FROM ltr_models WHERE name = 'indv_svm';
 --> 0
 CREATE TABLE reports (report);
 INSERT INTO reports SELECT ltr_train('rank_svm', 'judgments', '{"name": "kept"}');
---! ltr_train: a statement that writes is still running on this connection, such as one that contains this call, so the model could not be stored; call it in a SELECT by itself, and read its report later from ltr_models.report
+--! ltr_train: a statement that writes is still running on this connection, such as one that contains this call, so the model could not be stored; call it in a separate SELECT, and read its report later from ltr_models.report
 SELECT json_extract(ltr_train('rank_svm', 'judgments', '{"name": "kept", "keep_versions": 1}'), '$.version');
 --> 1
 SELECT json_extract(ltr_train('rank_svm', 'judgments', '{"name": "kept", "keep_versions": 1}'), '$.version');

@@ -168,7 +168,7 @@ fn propensities_that_a_log_does_not_determine_have_no_error() {
     assert!(found.starts_with("the log does not determine 4 of 5 propensities"), "{found}");
     let found =
         warning("SELECT count(*) FROM ltr_propensities('fixed', '{\"method\": \"harvest\"}')").unwrap();
-    assert!(found.starts_with("no document stands at two positions"), "{found}");
+    assert!(found.starts_with("no document was shown at two positions"), "{found}");
     let found = warning("SELECT count(*) FROM ltr_judgments('fixed')").unwrap();
     assert!(found.contains("the model 'pbm' cannot tell position from attractiveness"), "{found}");
     assert_eq!(warning("SELECT count(*) FROM ltr_judgments('fixed', '{\"model\": \"ctr\"}')"), None);

@@ -480,7 +480,7 @@ fn every_kind_of_model_has_a_report() {
     // A BLOB has no stored report and no version before it.
     let sql = "SELECT ltr_report(ltr_fit('rank_svm', 'judgments', '{\"lambda\": 1}'), 'candidates', '{\"metric\": \"map\"}')";
     assert!(text(&connection, sql).contains("<h1>a model of rank_svm</h1>"));
-    assert!(text(&connection, sql).contains("Training: its warnings are in its report"));
+    assert!(text(&connection, sql).contains("Training: warnings are stored in ltr_models"));
     // No query has a value.
     report(
         &connection,

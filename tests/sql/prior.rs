@@ -193,7 +193,7 @@ fn other_models_and_other_features_are_refused() {
     let other =
         "SELECT query_id, doc_id, relevance, x0, x1 AS other, x2, x3, x4, x5, x6, x7, x8, x9, x10 FROM small";
     let error = refusal(&connection, "rank_svm", other, &prior);
-    let expected = "the source lacks the model's features x1, x11; add them, or train the prior without them; the model has no features other; set the \
+    let expected = "the source does not have the model's features x1, x11; add them, or train the prior without them; the model has no features other; set the \
          options '{\"columns\": {\"ignore\": [\"other\"]}}'";
     assert!(error.contains(expected), "{error}");
     for (options, reason) in [

@@ -18,7 +18,7 @@ pub enum Rule {
     Object,
     /// A JSON array.
     Array,
-    /// One of these texts. `@name` stands for "@" and the name of a stored model.
+    /// One of these texts. `@name` is "@" and the name of a stored model.
     OneOf(&'static [&'static str]),
     /// An integer in this range, both ends included.
     Integer(u64, u64),
@@ -179,7 +179,7 @@ impl Rule {
         self.to_string()
     }
 
-    /// The alternatives. `of`: the rule of which an array may have several.
+    /// The alternatives. `of`: a rule whose values an array may list.
     fn alternatives(&self, of: Option<&Self>) -> Vec<String> {
         match self {
             Self::Or(rules) => rules.iter().flat_map(|rule| rule.alternatives(rules.first())).collect(),

@@ -31,7 +31,7 @@ pub fn check(spec: &GridSpec, params: &Params) -> Result<()> {
             "is not smooth: its solver passes over the rows hundreds of times, and each pass would be a round",
         ),
         (_, Shape::Difference | Shape::Annealed) => {
-            Some("is not convex: its solver minimizes several approximations, each in a training of its own")
+            Some("is not convex: its solver minimizes several approximations, each in a separate training")
         }
         (Loss::List(_), Shape::Gradients) => Some("has gradients, but no function to minimize"),
         (Loss::Pair(..), _) => Some("has no sums over buckets, as the hinge has"),

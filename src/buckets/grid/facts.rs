@@ -1,7 +1,7 @@
 //! Facts that a training gathers in its first rounds: counts, feature means, the scaling.
 //!
 //! The scaling `quantile` counts the values of each feature in bins by the upper 16 bits of their `f32` (sign, exponent and
-//! 7 mantissa bits). Each bin stands for its end nearest 0, so small integers are exact, and other values are off by less
+//! 7 mantissa bits). A bin is represented by its end nearest 0, so small integers are exact, and other values are off by less
 //! than 0.8%.
 
 #[cfg(test)]

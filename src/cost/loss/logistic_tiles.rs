@@ -126,7 +126,7 @@ fn logarithm(product: &Lanes) -> f64 {
     product.0.iter().map(|value| libm::log(*value)).sum()
 }
 
-/// Adds the pairs of N documents of a grade, the first of which is at this row, and of all documents from `start` on. One
+/// Adds the pairs of N documents of a grade, from this row on, and all documents from `start` on. One
 /// division gives the N slopes of eight documents: 1 / a = b / (a b). `FAR`: whether scores may differ by more than
 /// [`LINEAR`].
 #[inline(always)]

@@ -36,11 +36,11 @@ pub struct Category {
     pub(super) means: Option<Means>,
 }
 
-/// What one feature of a category stands for.
+/// What one feature of a category represents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CategoryFeature<'a> {
     Value(&'a str),
-    /// Values without a feature of their own: rare ones, and those that the training did not have.
+    /// Values without a separate feature: rare ones, and values unknown in training.
     Other,
     Null,
     /// The mean relevance of the value.
@@ -92,7 +92,7 @@ impl Category {
         found.unwrap_or(self.values.len())
     }
 
-    /// What the feature with this number stands for.
+    /// What the feature with this number represents.
     pub fn feature(&self, number: usize) -> CategoryFeature<'_> {
         match self.values.get(number) {
             Some(value) => CategoryFeature::Value(value),

@@ -1,4 +1,4 @@
-//! What the rows of a column tell: whether it is a category, and which values have a feature (rule 2.18).
+//! Learns from a column's rows whether it is a category, and which values have a feature (rule 2.18).
 //!
 //! | a text column is a category on its own if | so that |
 //! |---|---|
@@ -9,8 +9,8 @@
 //! | without ids of documents, or named like an id, two rows of a query share a value | it does not name the documents |
 //! | its texts are neither JSON nor quantities (`ColumnFacts::are_better_converted`) | it is not better converted to numbers |
 //!
-//! The values with a feature are those with enough rows and queries, at most the [`MOST_VALUES`] most frequent ones. Of more
-//! values in more than [`MANY_ROWS`] rows only [`VALUES_OF_MANY`] have one: the mean relevance of a value tells of the others
+//! The values with a feature are those with enough rows and queries, at most the [`MOST_VALUES`] most frequent ones. If there are more
+//! values, in more than [`MANY_ROWS`] rows, only [`VALUES_OF_MANY`] have one: the mean relevance of a value covers the others
 //! (docs/adr/0028-categories.md).
 //! Nothing depends on the order of the rows.
 
@@ -24,7 +24,7 @@ use crate::base::{Ticks, bytes_of, grown_bytes};
 use crate::data::{CategoryRows, ColumnFacts, is_like_id};
 use crate::math::sort_items;
 
-/// Most values of a category that have a feature of their own.
+/// Most values of a category with a separate feature.
 const MOST_VALUES: usize = 100;
 /// The same in a category with more values, in many rows.
 const VALUES_OF_MANY: usize = 25;

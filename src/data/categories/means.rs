@@ -9,7 +9,7 @@
 //! the fold. Sums are taken in an order that does not depend on the order of the rows. Where a part of the rows is held out, means are
 //! made again from the others ([`means_without`]).
 //!
-//! There is such a feature if means tell relevance: with g(q) the sum over the rows of query q of (relevance - its mean in q)
+//! The feature exists if means predict relevance: with g(q) the sum over the rows of query q of (relevance - its mean in q)
 //! times the mean of the value in other folds,
 //!
 //! ```text
@@ -94,7 +94,7 @@ impl Means {
             && self.means.iter().all(|mean| mean.is_finite())
     }
 
-    /// The means of all rows; none if they do not tell relevance. `codes`: the number of the value of each row, below `texts`;
+    /// The means of all rows; none if they do not predict relevance. `codes`: the number of the value of each row, below `texts`;
     /// that number for NULL; [`NO_VALUE`] for texts that are no value.
     pub(super) fn learn(codes: Vec<u32>, texts: &[&str], rows: RowsOfCodes<'_>) -> Option<LearnedMeans> {
         let sums = MeanSums::new(&codes, texts.len() + 1, rows);
@@ -181,7 +181,7 @@ impl MeanSums {
         Some(code as usize).filter(|value| *value < self.sums.len())
     }
 
-    /// Whether the means of the values of rows tell their relevance.
+    /// Whether the means of the rows' values predict relevance.
     fn tell_relevance(&self, means: &[f64], rows: RowsOfCodes<'_>) -> bool {
         let (mut of_queries, mut ticks) = (vec![Vec::new(); self.relevance.len()], Ticks::default());
         for ((query, relevance), mean) in rows.queries.iter().zip(rows.relevance).zip(means) {

@@ -217,7 +217,7 @@ impl ColumnFacts {
         !self.texts.has_text() || self.texts.json_kind().is_some() || self.readings.outcome(1.0).is_quantity()
     }
 
-    /// Whether its texts are JSON with numbers by keys, of which rows lack some.
+    /// Whether its texts are JSON objects with numbers, and some rows miss a key.
     pub fn lacks_keys(&self) -> bool {
         let keys_of = |text: &str| {
             let numbers = numbers_by_key(text.as_bytes())?.into_iter();

@@ -50,7 +50,7 @@ pub fn is_row_number(name: &str) -> bool {
     ROW_NUMBERS.contains(&&*name.trim().to_ascii_lowercase())
 }
 
-/// Whether the name of a column says that it tells a part of the data.
+/// Whether a column's name says that it marks a part of the data.
 pub fn is_part(name: &str) -> bool {
     PARTS.iter().any(|part| part.eq_ignore_ascii_case(name))
 }

@@ -50,7 +50,7 @@ impl TextSample {
         if is_full && self.0.last_key_value().is_some_and(|(last, _)| hash >= *last) {
             return;
         }
-        // The end tells whether it is JSON.
+        // The end decides whether it is JSON.
         let (start, end) =
             (text.chars().take(LONGEST_TEXT), text.trim_end().chars().skip(LONGEST_TEXT).last());
         self.0.entry(hash).or_insert_with(|| start.chain(end).collect::<String>().into());

@@ -241,8 +241,8 @@ impl Sql {
 
     /// The score of a value: linear between the quantiles, constant outside.
     ///
-    /// SQLite compares each constant of a statement with all others when it prepares it. So the pieces are not constants of their
-    /// own: [`PIECES`] of them are one text, of which a value reads those that it needs.
+    /// SQLite compares each constant of a statement with all others when it prepares it. So the pieces are not separate
+    /// constants: [`PIECES`] of them are one text, and a value reads the ones it needs.
     fn normal_score(&mut self, columns: &Columns<'_>, x: &Feature<'_>, lines: &[QuantileLine]) -> Result<()> {
         let (first, pieces) = (lines[0], &columns.pieces);
         let numbers_of = |line: &QuantileLine| [line.x, line.z, line.slope];

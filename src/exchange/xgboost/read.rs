@@ -69,7 +69,7 @@ struct Model {
     tree_info: Vec<i64>,
     cats: Option<Categories>,
     gbtree_model_param: Option<ModelParameters>,
-    /// The weights of `dart` since 3.3, which has no booster of its own.
+    /// The weights of `dart` since 3.3, which has no separate booster.
     #[serde(default)]
     weight_drop: Vec<f32>,
 }

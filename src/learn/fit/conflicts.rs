@@ -208,7 +208,7 @@ const CONFLICTS: &[Conflict] = &[
             format!("interaction \"none\" or prior \"{}\"", prior.name())
         },
     },
-    // A query that is held out has no function of its own.
+    // A held-out query has no function.
     Conflict {
         choices: &[Choice::Validation, Choice::Smoothing],
         holds: |c| c.held_out == HeldOut::Queries && c.smoothing == SmoothingKind::Individual,

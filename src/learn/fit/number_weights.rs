@@ -270,7 +270,7 @@ fn scale_column(rows: &mut [f64], column: usize, columns: usize) -> f64 {
 mod tests {
     use super::*;
 
-    /// Three query features, of which the first decides the directions.
+    /// Three query features; the first decides the directions.
     fn error() -> HeldOutError {
         let mut random = Random::new(3);
         let features: Vec<f64> = (0..60).map(|_| random.symmetric()).collect();

@@ -41,7 +41,7 @@ use crate::math::random::Random;
 
 /// Numbers of neighbors that are compared. Each is at most half of the queries.
 const NEIGHBORS: [usize; 4] = [5, 15, 40, 100];
-/// With fewer queries nothing can be said.
+/// With fewer queries nothing is reported.
 const FEWEST_QUERIES: usize = 30;
 /// Queries that are used at most.
 const MOST_QUERIES: usize = 2000;

@@ -99,7 +99,7 @@ impl SingleMap {
         self.means.len()
     }
 
-    /// Bytes that the map of another one in single precision takes, and on the way columns of L^-1.
+    /// Bytes of the single-precision map, and of columns of L^-1 while it is built.
     pub fn bytes_of(map: &FeatureMap) -> u64 {
         let (r, dim) = (map.dim(), map.basis.points.dim);
         let columns = bytes_of::<Tile>(r).saturating_mul(TILES as u64);

@@ -1,6 +1,6 @@
 //! The search for the nearest training queries.
 //!
-//! Distances of numbers alone are computed in single precision first, for many targets at once (`Panels`). They tell
+//! Distances of numbers alone are computed in single precision first, for many targets at once (`Panels`). They show
 //! which training queries can be among the nearest, or at the median. Exact distances of these decide, so results have
 //! the bits of a search that computes all distances in double precision.
 

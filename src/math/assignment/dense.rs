@@ -15,7 +15,7 @@ const TOO_LARGE: f64 = 1e290;
 /// # Panics
 /// If there are more rows than columns, or if `profits` does not have rows times columns values.
 pub fn maximize(profits: &[f64], rows: usize, columns: usize, workspace: &mut Workspace) -> f64 {
-    assert!(rows <= columns, "every row needs a column of its own");
+    assert!(rows <= columns, "every row needs a different column");
     assert_eq!(profits.len(), rows * columns, "one profit for each row and column");
     if !profits.iter().all(|profit| profit.abs() < TOO_LARGE) {
         workspace.chosen.clear();

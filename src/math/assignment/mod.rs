@@ -1,4 +1,4 @@
-//! Assignment with maximum profit: each row gets a column of its own.
+//! Assignment with maximum profit: each row gets a different column.
 //!
 //! ```text
 //! max_pi sum_p E[p, pi(p)],   k rows, l >= k columns

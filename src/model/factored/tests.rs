@@ -123,7 +123,7 @@ fn the_best_fresh_items_come_first() {
     assert!((factored.score(&nobody, None) + 1.0).abs() < 1e-12);
 }
 
-/// The folded user is the minimum of its own problem: ridge on centered labels.
+/// The folded user minimizes the problem of that user: ridge on centered labels.
 #[test]
 fn a_new_user_is_fitted_to_its_ratings() {
     let factored = example();

@@ -154,7 +154,7 @@ impl Impression {
             if let Some(twice) = self.rows.windows(2).find(|rows| rows[0].position == rows[1].position) {
                 return Err(Error::Data(format!(
                     "impression {id}: two rows have position {}; an impression is one list that was shown, so give each \
-                     list an id of its own, as in session || ' ' || query",
+                     list its own id, as in session || ' ' || query",
                     twice[0].position
                 )));
             }

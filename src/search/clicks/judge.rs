@@ -255,7 +255,7 @@ pub fn harvested(cells: &[Cell]) -> Vec<Propensity> {
     all.iter().map(of_position).collect()
 }
 
-/// The examination of each context, from the documents that stand at two positions.
+/// The examination of each context, from the documents shown at two positions.
 fn fit_swaps(cells: &[Cell], takes_part: impl Fn(u32) -> bool) -> Vec<(u32, f64)> {
     // 1. For two positions each: document weights, and weighted sums of click rates at both. A document has the same weight
     //    at both, so the choice of documents cancels; rates from few rows have small weights.

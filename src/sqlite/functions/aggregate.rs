@@ -254,7 +254,7 @@ impl Layout {
         self.metric.map_or(NAMED, |def| def.function)
     }
 
-    /// Smallest and largest number of arguments. Every metric with a function of its own takes a cutoff.
+    /// Smallest and largest number of arguments. Every metric with its own function takes a cutoff.
     fn counts(self) -> (c_int, c_int) {
         if self.metric.is_some() { (2, 4) } else { (3, 4) }
     }
@@ -385,7 +385,7 @@ fn topic(name: serde_json::Value) -> Option<Topic> {
         serde_json::Value::String(text) => Some(Topic::Text(text)),
         serde_json::Value::Number(number) => match number.as_i128() {
             Some(whole) => Some(Topic::Whole(whole)),
-            // A whole number that the parser has rounded may be another one.
+            // A whole number that the parser rounded may be a different number.
             None => number.as_f64().filter(|number| number.abs() < ROUNDED).map(numbered),
         },
         _ => None,

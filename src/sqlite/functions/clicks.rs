@@ -133,11 +133,11 @@ fn propensities(call: &Call<'_>) -> Result<OutputRows> {
     let mut warnings = warnings_of(&counted);
     if estimates.is_empty() {
         warnings.push(format!(
-            "no document stands at two positions, so nothing can be harvested; {OTHER_ORDERS}"
+            "no document was shown at two positions, so nothing can be harvested; {OTHER_ORDERS}"
         ));
     } else if unknown > 0 {
         warnings.push(format!(
-            "the log does not determine {unknown} of {} propensities, because documents with clicks do not stand at these positions \
+            "the log does not determine {unknown} of {} propensities, because no clicked document was shown both at these positions \
              and at others; {OTHER_ORDERS}",
             estimates.len()
         ));

@@ -199,7 +199,7 @@ fn reliability(request: &RankingCall<'_>, judged: &ScoredDocuments) -> Result<Ve
     Ok(named.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
-/// Ranks a source's documents, some of which may be unjudged, and measures.
+/// Ranks and measures a source's documents; some may be unjudged.
 pub(super) fn measured(request: &RankingCall<'_>, metrics: &[Metric]) -> Result<Measurement> {
     if let Some(view) = &request.features {
         if request.options.has("min_probability") {
@@ -221,7 +221,7 @@ pub(super) fn measured(request: &RankingCall<'_>, metrics: &[Metric]) -> Result<
     Ok(Measurement { queries, names, shares, evaluation, warnings, memory, of_probability })
 }
 
-/// Measures documents, some of which are unjudged (rule 8.17).
+/// Measures documents; some are unjudged (rule 8.17).
 fn measure_some(
     request: &RankingCall<'_>,
     judged: ScoredDocuments,

@@ -214,7 +214,7 @@ fn propensities(request: &ClickRequest<'_>, log: &LogSource<'_>) -> Result<Prope
     let influence = limits.run(|_: &Control| Ok(Influence::of(&cells, pairs)))?;
     let Some(influence) = influence else {
         return Err(Error::Data(format!(
-            "the log does not determine the propensity of each position: documents with clicks must stand at several positions, and there \
+            "the log does not determine the propensity of each position: documents with clicks must appear at several positions, and there \
              may be at most 257 positions; {GIVE_PROPENSITIES}"
         )));
     };

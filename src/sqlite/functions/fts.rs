@@ -205,7 +205,7 @@ pub unsafe extern "C" fn ltr_fts(
     // SAFETY: FTS5 gave the pointers for this call; the kept value is always a `Kept`.
     let row = unsafe { Match::new(api, context) };
     let body = || {
-        // SAFETY: FTS5 gave so many values.
+        // SAFETY: FTS5 passed this many values.
         if unsafe { super::fts_api::answer(row, arguments, values) } {
             return Ok(());
         }

@@ -123,7 +123,7 @@ pub fn tokens(connection: &Connection, select: &str, text: &str) -> Result<Vec<R
 /// Answers a call of [`tokens`]; `false` for another call.
 ///
 /// # Safety
-/// FTS5 gave so many values for the running call.
+/// FTS5 passed this many values for the running call.
 pub unsafe fn answer(row: Match<'_>, count: c_int, values: *mut *mut ffi::sqlite3_value) -> bool {
     if count != 1 {
         return false;

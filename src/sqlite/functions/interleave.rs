@@ -58,7 +58,7 @@ impl<'a> InterleaveRequest<'a> {
             Some(number) => Id::Integer(number.as_i64().unwrap_or_default()),
             None => {
                 let problem = "option 'seed' is missing: give the id of the impression, a whole number or a text, as in \
-                               json_object('seed', 17); each list that is shown needs an id of its own";
+                               json_object('seed', 17); each list that is shown needs its own id";
                 return Err(Error::Unsupported(problem.to_owned()));
             }
         };
@@ -208,7 +208,7 @@ fn drafted(data: &Dataset, best: [&[u32]; 2], request: &InterleaveRequest<'_>) -
     for query in 0..data.n_queries() {
         let range = data.rows(query);
         let (start, len) = (range.start, range.len());
-        // 1. Rows of the same document follow each other: each stands for the first.
+        // 1. Rows of the same document follow each other, and count as the first.
         let mut first: Vec<u32> = (0..len as u32).collect();
         for row in 1..len {
             ticks.add(10);

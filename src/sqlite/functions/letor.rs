@@ -79,7 +79,7 @@ fn open_regular(path: &str) -> std::io::Result<File> {
     regular(std::fs::metadata(path)?.is_file())?;
     let path = std::fs::canonicalize(path)?;
     regular(!MADE_BY_THE_SYSTEM.iter().any(|root| path.starts_with(root)))?;
-    // 2. By the open file: another one may have the name now.
+    // 2. By the open file: another file may have the name now.
     let file = without_waiting().read(true).open(path)?;
     regular(file.metadata()?.is_file())?;
     Ok(file)

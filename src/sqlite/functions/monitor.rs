@@ -2,7 +2,7 @@
 //!
 //! Rules (docs/reference/rules.md, 9):
 //! * 9.14: Rows `kind, name, value, reference, threshold, status`, compared with the fingerprint in the model.
-//! * 9.15: Columns of the model that the source lacks are findings, not errors. So is a source without rows.
+//! * 9.15: Missing model columns are findings, not errors. So is a source without rows.
 //! * 9.16: The metric is the metric of the validation. It needs relevance and every feature of the model.
 
 use std::rc::Rc;
@@ -117,7 +117,7 @@ fn fingerprint(model: &Model) -> Result<&Fingerprint> {
     })
 }
 
-/// Features of the model, of documents and queries, that the source lacks. The reader reports absent vectors.
+/// Document and query features of the model that the source does not have. The reader reports absent vectors.
 fn absent_features(request: &RankingCall<'_>, model: &Model, names: &[String]) -> Vec<String> {
     let given = |role: &str| {
         let columns = request.options.get("columns").and_then(|columns| columns.get(role));

@@ -268,7 +268,7 @@ fn arguments(call: &Call<'_>) -> Result<(usize, Params, RunLimits)> {
             Some(k) if k > 0 => Ok((k as usize, options, limits)),
             _ => Err(Error::value("argument 'k'", describe(found), allowed)),
         },
-        (Some(_), Some(_)) => Err(Error::value("argument 'k'", "the option 'k' besides", allowed)),
+        (Some(_), Some(_)) => Err(Error::value("argument 'k'", "the option 'k' too", allowed)),
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! Rules (docs/reference/rules.md, 14):
 //! * 14.3: The page has the metrics with baselines (the previous version, the best single feature, a random order), plots,
-//!   the worst queries with their lists, the warnings, facts of the data and the card. It needs no other file.
-//! * 14.4, 14.5: The best single feature is cross-fitted. Rows with the fingerprint of the training are a warning.
+//!   the worst queries with their lists, the warnings, data statistics and the card. It needs no other file.
+//! * 14.4, 14.5: The best single feature is cross-fitted. Rows with the fingerprint of the training data are a warning.
 
 use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
@@ -67,7 +67,7 @@ fn page(request: &RankingCall<'_>) -> Result<String> {
     page.heading(1, &subject.name);
     summary(&mut page, &subject)?;
     if let Some(view) = &request.features {
-        from_the_query_on(&mut page, &subject, view)?;
+        end_to_end_metrics(&mut page, &subject, view)?;
     }
     page.heading(2, "Warnings");
     warnings(&mut page, &subject);
@@ -88,7 +88,7 @@ fn page(request: &RankingCall<'_>) -> Result<String> {
     page.heading(2, "Card");
     card(&mut page, &subject);
     request.call.state.set_warnings(subject.measured.judged.warnings);
-    Ok(page.finish(&format!("{}: ranking report", subject.name)))
+    Ok(page.finish(&format!("Report on {}", subject.name)))
 }
 
 /// Measures the model, and reads its stored data.
@@ -117,7 +117,7 @@ fn subject<'a>(request: &'a RankingCall<'a>) -> Result<Subject<'a>> {
     Ok(Subject { request, measured, metrics, name, stored, previous })
 }
 
-/// Largest number of features of all documents whose importance is measured: some seconds.
+/// Importance is measured for up to this many feature values, which takes some seconds.
 const LARGEST_IMPORTANCE: usize = 200_000;
 
 /// Plots of the model and its training, as far as they exist.
@@ -159,12 +159,12 @@ fn text_of(error: Error) -> Result<String> {
     }
 }
 
-// Baselines of the model: its previous version, the best single feature, a random order.
+// Baselines: the previous version, the best single feature, a random order.
 
 /// Folds of the queries in which a single feature is chosen.
 const FOLDS: usize = 5;
 
-/// Bars of the model and of simpler rankings; each query with this version and the previous one.
+/// Bars for the model and simpler rankings; each query by this version and the previous one.
 fn comparison(subject: &Subject<'_>, page: &mut Page) -> Result<()> {
     let Subject { request, measured: Measured { judged, evaluation, .. }, .. } = subject;
     let metric = subject.metric();
@@ -201,8 +201,8 @@ fn comparison(subject: &Subject<'_>, page: &mut Page) -> Result<()> {
         };
         let chosen: Vec<String> = chosen.iter().map(folds).collect();
         notes.push(format!(
-            "The best single feature is chosen by cross-fitting: for each fold of the queries on the other folds, and \
-             measured on that fold. Chosen: {}.",
+            "The best single feature is cross-fitted: chosen on all folds of the queries but one, and measured on that \
+             one. Chosen: {}.",
             chosen.join(", ")
         ));
     }
@@ -218,7 +218,7 @@ fn comparison(subject: &Subject<'_>, page: &mut Page) -> Result<()> {
         return Ok(());
     }
     let bars = Bars {
-        title: format!("{} of simpler rankings", metric.name()),
+        title: format!("{} of this model and of simpler rankings", metric.name()),
         subtitle: "Mean over the queries of this source".to_owned(),
         axis: metric.name(),
         rows: bars,
@@ -286,7 +286,7 @@ fn summary(page: &mut Page, subject: &Subject<'_>) -> Result<()> {
     let Subject { request, measured: Measured { judged, evaluation, .. }, metrics, .. } = subject;
     let card = &request.handle.model.card;
     page.paragraph(&format!(
-        "{} model, evaluated on source {}: {}, {}.",
+        "Algorithm: {}. Measured on {}: {} of {}.",
         card.algorithm,
         request.source.shown,
         counted(judged.data.n_docs(), "document", "documents"),
@@ -324,10 +324,10 @@ fn summary(page: &mut Page, subject: &Subject<'_>) -> Result<()> {
 }
 
 /// The first metric with all judged documents in the ideal order, for a model whose features come from a view.
-fn from_the_query_on(page: &mut Page, subject: &Subject<'_>, view: &Source) -> Result<()> {
+fn end_to_end_metrics(page: &mut Page, subject: &Subject<'_>, view: &Source) -> Result<()> {
     page.paragraph(&format!(
-        "Features come from the view {}. Figures cover the judged documents that it returns; only these are end to end, from the \
-         query to the ranking:",
+        "Features come from the view {}. Figures on this page are for the judged documents that it returns. The next ones also \
+         count those that it misses:",
         view.shown
     ));
     match end_to_end(subject.request, view, &subject.metrics[..1]) {
@@ -357,7 +357,7 @@ fn warnings(page: &mut Page, subject: &Subject<'_>) {
     let stored = stored.iter().filter_map(Value::as_str).map(|text| format!("Training: {text}"));
     let scores = subject.measured.judged.warnings.iter().map(|text| format!("This source: {text}"));
     let unknown =
-        "Training: its warnings are in its report, which a model that is a BLOB does not have".to_owned();
+        "Training: warnings are stored in ltr_models, not in a BLOB".to_owned();
     let unknown = subject.stored.is_null().then_some(unknown);
     let all: Vec<String> = scores.chain(stored).chain(unknown).collect();
     if all.is_empty() {
@@ -441,7 +441,7 @@ fn data(page: &mut Page, subject: &Subject<'_>) {
         ("documents per query", format!("{least} to {most}, median {median}")),
         ("features", count(data.names.len())),
         ("queries whose metric is undefined", count(without)),
-        ("rows that repeat a document of a query", count(data.duplicates)),
+        ("duplicate documents in a query", count(data.duplicates)),
     ];
     let rows: Vec<Vec<String>> =
         facts.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();
@@ -450,7 +450,7 @@ fn data(page: &mut Page, subject: &Subject<'_>) {
     let bar = |(name, scores): (String, Vec<f64>)| Bar { name, value: scores.len() as f64, interval: None };
     let grades = Bars {
         title: "Grades of the documents".to_owned(),
-        subtitle: "Number of documents of each grade".to_owned(),
+        subtitle: "Number of documents with each grade".to_owned(),
         axis: "documents".to_owned(),
         rows: grade_groups(judged).into_iter().map(bar).collect(),
     };

@@ -129,7 +129,7 @@ unsafe fn register_into(db: *mut ffi::sqlite3, api: Api, files: Files) -> Result
 fn pin() -> bool {
     const RTLD_LAZY: c_int = 1;
     unsafe extern "C" {
-        /// Writes a `Dl_info`: four pointers, of which the first is the name of the file.
+        /// Writes a `Dl_info`: four pointers, starting with the file name.
         fn dladdr(address: *const c_void, info: *mut [*const c_char; 4]) -> c_int;
         fn dlopen(file: *const c_char, flags: c_int) -> *mut c_void;
     }

@@ -197,7 +197,7 @@ pub fn text_argument(what: &str, value: ValueRef<'_>) -> Result<String> {
     }
 }
 
-/// The values of a JSON object as an array, ordered by the model's columns. A key that the object lacks is
+/// The values of a JSON object as an array, ordered by the model's columns. A missing key is
 /// null.
 fn named_values(value: ValueRef<'_>, model: &Model) -> Option<String> {
     let ValueRef::Text(bytes) = value else { return None };
@@ -376,7 +376,7 @@ fn query_entry(value: &serde_json::Value) -> Option<QueryValue> {
     }
 }
 
-/// A query feature in a column of its own. Text stays text: the other values of its column decide whether it is a number.
+/// A query feature in a separate column. Text stays text: the other values of its column decide whether it is a number.
 pub fn query_value(value: ValueRef<'_>) -> Option<QueryValue> {
     match value {
         ValueRef::Null => Some(QueryValue::Missing),

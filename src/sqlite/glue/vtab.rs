@@ -343,7 +343,7 @@ unsafe impl<'vtab> VTab<'vtab> for Table<'vtab> {
             let statements = unsafe { Statements::new(db.handle(), &aux.state) }?;
             Ok((aux.declaration()?, Rc::new(statements)))
         });
-        // Only `best_index` can give SQLite a text of its own. It also refuses a library that was not loaded completely.
+        // Only `best_index` can pass SQLite an error text. It also refuses a library that was not loaded completely.
         let (declaration, statements) = made.map_err(|_| failure(ffi::SQLITE_INTERNAL))?;
         let base = UnsafeCell::default();
         Ok((Cow::Owned(declaration), Self { base, aux, statements, phantom: PhantomData }))

@@ -61,7 +61,7 @@ impl<'a> LogSource<'a> {
         let used: Vec<String> = roles.chain(events.iter().map(|(name, _)| name.clone())).collect();
         if let Some(name) = repeated_name(&used) {
             return Err(source.error(format!(
-                "the column \"{name}\" is used twice; each role and each event needs a column of its own"
+                "the column \"{name}\" is used twice; each role and each event needs its own column"
             )));
         }
         Ok(Self { connection, source, columns, events, options, values, limits })
@@ -334,7 +334,7 @@ impl Lists {
         };
         let repeated = self.repeated.warning(
             "impressions with a position twice",
-            ", each counted as one list; give each list that is shown an id of its own, and log one row for a document, however \
+            ", each counted as one list; give each list that is shown its own id, and log one row for a document, however \
              often it is clicked",
         );
         let other = ("rows with a team other than 'a' and 'b'", "; their clicks are not counted");

@@ -80,7 +80,7 @@ pub struct ReadSpec<'a> {
     /// Which columns are categories, without a model.
     pub categories: CategoryColumns<'a>,
     /// Without a model: the columns of numbers, dates and durations in text that a training set or a prior has; `None`: the rows
-    /// tell them.
+    /// determine them.
     pub quantities: Option<&'a Quantities>,
     /// In training: the features that need a second pass, keys of JSON objects and ages.
     pub derived: Option<&'a Quantities>,

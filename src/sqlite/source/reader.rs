@@ -428,7 +428,7 @@ impl<'a> Reader<'a> {
         let [query, doc, group] = ids;
         let group_advice = match self.spec.constraint {
             ListConstraint::Slots => "its slot",
-            _ => "a value to diversify by (coalesce with the document's id makes it a value of its own)",
+            _ => "a value to diversify by (coalesce with the document's id makes it unique)",
         };
         let doc = doc.filter(|_| self.spec.needs_doc_ids());
         let group = group.filter(|_| self.spec.constraint != ListConstraint::Vectors);

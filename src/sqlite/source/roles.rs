@@ -206,7 +206,7 @@ impl Roles {
         Ok(if spec.features { roles } else { roles.without_features(spec) })
     }
 
-    /// Columns of ids, vectors and slots that the model in `spec` needs and these names lack. A column that the option `columns` or a
+    /// Columns of ids, vectors and slots that the model in `spec` needs and that are missing in these names. A column that the option `columns` or a
     /// default name replaces is not missing.
     ///
     /// # Errors

@@ -114,7 +114,7 @@ impl<'a> Store<'a> {
     /// Whether the table exists.
     ///
     /// # Errors
-    /// Another object has the name of the table, or the table lacks a column.
+    /// Another object has the table's name, or the table misses a column.
     pub(super) fn exists(&self) -> Result<bool> {
         let sql = format!(
             "SELECT type, rootpage FROM {}.sqlite_master WHERE name = 'ltr_models' COLLATE NOCASE AND type <> 'trigger'",
@@ -145,7 +145,7 @@ impl<'a> Store<'a> {
         rowid(self.connection, &self.table())
     }
 
-    /// Describes a table that lacks a column. Other errors come from the statement that reads.
+    /// Describes a table that misses a column. Other errors come from the statement that reads.
     fn other_shape(&self) -> Option<String> {
         let rowid = self.rowid();
         let read = format!("SELECT {rowid}, {COLUMNS} FROM {}", self.table());
@@ -306,7 +306,7 @@ pub fn named_version(
     Store::new(connection, schema, limits)?.version(&name).map(Some)
 }
 
-/// A name for a table's row number that no column uses; if columns use all of them, a name that the table lacks.
+/// A name for a table's row number that no column uses; if columns use all of them, a name that the table does not have.
 fn rowid(connection: &Connection, table: &str) -> &'static str {
     let columns = sql::prepare(connection, &format!("SELECT * FROM {table} LIMIT 0"));
     let is_free = |name: &&str| {
@@ -320,7 +320,7 @@ fn rowid(connection: &Connection, table: &str) -> &'static str {
 pub(super) fn open_blob<'a>(connection: &'a Connection, location: &BlobLocation) -> Result<Blob<'a>> {
     let blob = connection.blob_open(location.schema.as_str(), "ltr_models", "model", location.row, true);
     blob.map_err(|error| match error.sqlite_error_code() {
-        // NULL, a number or a missing row have no code of their own; a lock or a disk error has.
+        // NULL, a number or a missing row have no specific code; a lock or a disk error has.
         None | Some(ErrorCode::Unknown) => no_model(),
         Some(_) => host(&error),
     })

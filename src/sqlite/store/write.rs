@@ -74,7 +74,7 @@ impl Store<'_> {
         if writing_statement_runs(self.connection) {
             return Err(Error::Unsupported(
                 "a statement that writes is still running on this connection, such as one that contains this call, so the \
-                 model could not be stored; call it in a SELECT by itself, and read its report later from ltr_models.report"
+                 model could not be stored; call it in a separate SELECT, and read its report later from ltr_models.report"
                     .to_owned(),
             ));
         }
@@ -307,7 +307,7 @@ impl Store<'_> {
         if writing_statement_runs(self.connection) {
             return Err(Error::Unsupported(
                 "a statement that writes is still running on this connection, such as one that contains this call; call it in a \
-                 SELECT by itself"
+                 separate SELECT"
                     .to_owned(),
             ));
         }

@@ -12,7 +12,7 @@ use crate::cost::metric::Mean;
 use crate::data::Dataset;
 use crate::train::select::{Gain, Split};
 
-/// What validation tells about the baseline.
+/// Validation results for the baseline.
 pub(super) struct OfBaseline {
     /// The mean over the held-out queries.
     pub value: Option<f64>,

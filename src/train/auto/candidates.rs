@@ -19,7 +19,7 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// Whether another one has the same kernel of another width.
+    /// Whether another candidate has the same kernel with a different width.
     pub fn is_like(&self, other: &Self) -> bool {
         self.scale == other.scale && self.chooser == other.chooser
     }

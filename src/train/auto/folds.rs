@@ -105,7 +105,7 @@ impl FoldRun<'_> {
     }
 
     /// The same where documents have means of categories. These are learned again without the queries of the fold (rule 2.23),
-    /// so each fold has sums of its own.
+    /// so each fold has its own sums.
     pub fn partition_values_with_means(
         &self,
         cells: &Cells,
@@ -331,7 +331,7 @@ impl Cells {
         if cell + 1 < self.queries.len() { cell / FOLDS.pow(digit) % FOLDS } else { FOLDS }
     }
 
-    /// Whether the cells of a fold are in the training part of another one.
+    /// Whether the cells of a fold are in another fold's training part.
     pub fn trains(&self, cells_of: usize, fold: usize) -> bool {
         cells_of == FOLDS || if self.is_forward { cells_of < fold } else { cells_of != fold }
     }

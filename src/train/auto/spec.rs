@@ -98,7 +98,7 @@ impl AutoSpec {
         Ok(Some(QueryFeatureRule::fit(data, kind, QueryScale::Standard, &[])?.0))
     }
 
-    /// Whether kernels see query features: if these tell what queries prefer, and the kernel is a product over features.
+    /// Whether kernels see query features: if these predict what queries prefer, and the kernel is a product over features.
     pub(super) fn joins_kernels(&self, dependence: Option<QueryDependence>) -> bool {
         let given = self.kernel.as_ref().and_then(|kernel| kernel::KernelSpec::parse(kernel).ok());
         dependence.is_some_and(|found| found.differ_by_numbers())

@@ -223,7 +223,7 @@ struct Found {
     choice: Choice,
 }
 
-/// What trials tell.
+/// Results of trials.
 struct Choice {
     /// Lambda of the best kernel; none if there are only trees.
     lambda: Option<f64>,
@@ -402,7 +402,7 @@ impl AutoSpec {
         let mut best: Vec<Trial> =
             order.iter().take(self.effort.averaged).filter_map(|index| trials[*index].take()).collect();
         let first = best.first().ok_or_else(|| Error::Internal("no candidate was tried".to_owned()))?;
-        // What validation tells about the best candidate.
+        // Validation results for the best candidate.
         let (mut selection, (judge, values), searched) = match &grown {
             _ if is_alone => {
                 let value = of_kernels.as_ref().and_then(|of_kernels| of_kernels.value);

@@ -101,7 +101,7 @@ struct Ensembles {
     scores: Scores,
 }
 
-/// The sum of the ensembles of two scales, and what validation tells about it.
+/// The sum of the ensembles of two scalings, and its validation results.
 fn sum(
     spec: &AutoSpec,
     data: &Dataset,
@@ -183,7 +183,7 @@ fn by_query(
     values
 }
 
-/// The scalings of the documents, each with ensembles of its own, unless the caller asks for one. Values within queries are
+/// The scalings of the documents, each with separate ensembles, unless the caller asks for one. Values within queries are
 /// more than the order of a feature's values, but not on every set. Many documents have the scale none alone.
 fn scales(spec: &AutoSpec, is_large: bool) -> &'static [ScalingKind] {
     match spec.scale {
@@ -301,7 +301,7 @@ impl Rows<'_> {
             trainings.iter_mut().for_each(|training| training.truncate(trees));
             fitted.push(self.mean(trainings)?);
         }
-        // 3. What validation tells.
+        // 3. Validation results.
         let kept: Vec<QueryScores> = if spec.keeps_scores {
             of_folds(&measured, &best.scores).chain(of_folds(&others, &best.others)).collect()
         } else {

@@ -2,7 +2,7 @@
 //!
 //! The queries are partitioned into five folds, several times. The sums of least squares are computed once for every cell, the
 //! queries that share the folds of two partitions. The sums of a training set are sums over cells. Only with means of categories
-//! each fold has sums of its own.
+//! each fold has its own sums.
 //!
 //! After the first partition, the others try lambdas near the best one only. They are left out if the first shows that the
 //! candidate is clearly worse than those that would be averaged: by a paired test over queries against the last of these.

@@ -32,7 +32,7 @@ const LARGEST_POWER: f64 = 3.0;
 
 /// The lambdas to fit with.
 pub(super) struct Lambdas {
-    /// Lambda of every function without one of its own.
+    /// Lambda of every function without a separate one.
     pub all: f64,
     /// Lambda of each training query, if chosen separately.
     pub each: Option<Vec<f64>>,
@@ -224,7 +224,7 @@ impl GridSpec {
             && self.smoothing.kind != SmoothingKind::Uniform
             && self.interaction == Interaction::None;
         // A factorization solves least squares for all candidates at once. Losses that are not convex are fitted from their own
-        // start for each, coarse or not. Queries with lambdas of their own have no neighbors in the list to measure again.
+        // start for each, coarse or not. Queries with separate lambdas have no neighbors in the list to measure again.
         let shape = self.loss.shape();
         let is_exact = shape == Shape::Quadratic && self.kernel.is_linear()
             || !shape.is_convex()

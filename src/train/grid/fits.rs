@@ -324,7 +324,7 @@ fn bound_is_optimal(spec: &GridSpec, fits: &[Fit]) -> Option<String> {
     let at = if spec.prior == Prior::Zero { "w = 0" } else { "its prior" };
     let name = spec.loss.def().name;
     let why = match spec.loss.constraint() {
-        ListConstraint::Slots => "these features hardly tell which document belongs to which slot",
+        ListConstraint::Slots => "these features hardly predict which document belongs to which slot",
         _ => {
             "it is a bound that no function lowers on these grades; try the perceptron, direct with \"bound\": \
               \"nonconvex\", list_net or cs_list_mle"

@@ -32,7 +32,7 @@ impl GridSpec {
         }
     }
 
-    /// Queries, unless each query has a function of its own documents only.
+    /// Queries, unless each query's function is fitted to that query alone.
     pub(super) fn unit(&self) -> Result<FoldUnit> {
         if self.smoothing.kind != SmoothingKind::Individual {
             return Ok(FoldUnit::Queries);

@@ -38,7 +38,7 @@ pub(super) struct Session<'a> {
     pub baseline: Option<Baseline>,
     /// Whether the numbers among the query features have learned weights, if the caller asked for them.
     pub learned: Option<bool>,
-    /// Functions by their lambda, of which scores may be wanted.
+    /// Functions by their lambda, if scores may be wanted.
     pub kept: Mutex<Vec<(f64, Vec<f64>)>>,
     pub control: &'a Control,
     /// Memory for data kept until training ends.

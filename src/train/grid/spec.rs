@@ -233,7 +233,7 @@ impl GridSpec {
     }
 
     /// The choices for these rows: neighbors, prior and candidates of lambda that the caller leaves open. `known`: what named
-    /// query features tell. Returns what the query features that are used tell.
+    /// query features tell. Returns the dependence on the query features in use.
     ///
     /// # Errors
     /// An interrupt; [`Error::Memory`].

@@ -198,7 +198,7 @@ impl GridSpec {
         } else {
             format!("so a function per query hardly helps; use {one}")
         };
-        Some(format!("the query features hardly tell what queries prefer ({found}), {then}"))
+        Some(format!("the query features hardly predict what queries prefer ({found}), {then}"))
     }
 
     /// Whether a fit ended as its solver promises. Solvers also stop at an objective that is tiny for the weights of its

@@ -284,7 +284,7 @@ pub(super) fn best_separator(
     let has_kernel = perceptron.progress.support.is_some();
     let too_many = known.is_none() && read.saturating_mul(iterations * LAMBDAS.len()) > MOST_READ;
     if has_kernel || too_many {
-        let reason = if has_kernel { "with a kernel" } else { "among so many numbers" };
+        let reason = if has_kernel { "with a kernel" } else { "with this much data" };
         let none = || {
             format!("neither the averaged nor the last weights separate; others are not searched {reason}")
         };

@@ -8,7 +8,7 @@ use crate::trees::Forest;
 /// Longest path from the root of a tree to a leaf.
 pub const MAX_DEPTH: usize = 512;
 
-/// A node as it is traversed, 16 bytes. The right child follows the left one. A leaf is its own left child, and no value
+/// A node as it is traversed, 16 bytes. The right child follows the left one. A leaf points to itself as left child, and no value
 /// is above its threshold, so a document that has arrived stays.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Step {

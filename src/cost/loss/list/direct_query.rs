@@ -181,7 +181,7 @@ pub(super) fn flat(weights: &[f64]) -> bool {
     weights.windows(2).all(|pair| order::compare(pair[0], pair[1]).is_eq())
 }
 
-/// A bound with a fixed reference, of which the positions with c > 0 are kept.
+/// A bound with a fixed reference; keeps its positions with c > 0.
 pub(super) struct Convex {
     query: Arc<DirectQuery>,
     reference: Vec<u32>,

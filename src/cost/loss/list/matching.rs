@@ -9,7 +9,7 @@
 //!
 //! It is convex in s, and at least the fraction of slots that the assignment of the largest score fills wrongly. With the
 //! option `slot_costs` d_ij = c_j [i != pi*(j)], and it is at least the sum of the costs c_j of these slots.
-//! A slot without a document of its own is omitted, unless every document belongs to a slot and others stay empty. The
+//! A slot without a document is omitted, unless every document belongs to a slot and others stay empty. The
 //! subgradient is 1 at the rows of the maximizer and -1 at the rows of pi*.
 
 use std::fmt::Display;
@@ -71,7 +71,7 @@ impl ListwiseLoss for Matching {
         labels.len() > 1 && labels.iter().any(|&label| label > 0.0)
     }
 
-    /// One row of each slot leaves, another one enters.
+    /// One row of each slot leaves, another enters.
     fn lipschitz(&self, labels: &[f64]) -> Option<f64> {
         Some(2.0 * targets(labels).count() as f64)
     }

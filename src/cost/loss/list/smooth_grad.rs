@@ -10,7 +10,7 @@
 //! A document may count at several positions, so A may exceed max M and the smoothed loss fall below 0.
 //!
 //! The paper's display omits a_j, without which A tends to a constant, and prints Algorithm 4 with the sign of a
-//! loss. The measure is a [`Measure`] without parameters of its own, "ndcg@10" unless given: a position costs O(N). The
+//! loss. The measure is a [`Measure`] without parameters, by default "ndcg@10": a position costs O(N). The
 //! loss is not convex; it is a step function without smoothing, and with it has no gradient where two scores at the
 //! positions of a are equal (the documents then keep their order).
 
@@ -56,7 +56,7 @@ struct Smoothed {
 }
 
 impl SmoothGrad {
-    /// The reciprocal rank needs queries with one relevant document, and `eru` has parameters of its own.
+    /// The reciprocal rank needs queries with one relevant document, and `eru` has parameters.
     fn new(params: &Params) -> Result<Self> {
         let metric = measure(params, "ndcg@10")?;
         match Measure::of(&metric) {
@@ -94,7 +94,7 @@ impl ListwiseLoss for SmoothGrad {
 }
 
 impl QueryLoss for SmoothGradQuery {
-    /// The subgradient is 0, the derivative wherever there is one.
+    /// The subgradient is 0, and so is the derivative where it exists.
     fn value_and_subgradient(&self, scores: &[f64], subgradient: &mut [f64]) -> f64 {
         subgradient.fill(0.0);
         self.largest - self.weights.of_order(descending(scores).into_iter())

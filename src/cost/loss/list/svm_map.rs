@@ -8,7 +8,7 @@
 //! ```
 //!
 //! F is largest where the documents are sorted by s, so L >= 1 - AP(sort(s)) for every order of equal scores. L is a
-//! maximum of linear functions, so it is convex. Without a relevant document or another one, L is 0.
+//! maximum of linear functions, so it is convex. If all documents are relevant or none is, L is 0.
 //!
 //! **The most violated ranking** (section 3.3). Relevant documents keep the order of their scores, and so do the others.
 //! If other j (the j-th best, from 1) ranks below relevant k (from 1), the objective does not change. If it ranks above,

@@ -1,7 +1,7 @@
 //! Cutting planes of a user, for losses with corners (Teo et al. 2010).
 //!
 //! A plane below the loss as a function of scores stays below it whatever the factors are. So the planes of a user are
-//! kept for all half steps. So are the last evaluations of the loss: a half step begins where another one was.
+//! kept for all half steps. So are the last evaluations of the loss: a half step begins where an earlier one ended.
 
 use std::collections::VecDeque;
 
@@ -93,7 +93,7 @@ impl Cuts {
         &self.last[self.last.len() - 1]
     }
 
-    /// Adds a plane without weight. If there are too many, another one is dropped.
+    /// Adds a plane without weight. If there are too many, another is dropped.
     pub(super) fn push(&mut self, cut: Cut) {
         if self.planes.len() >= self.most {
             self.drop_one();

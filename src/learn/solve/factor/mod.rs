@@ -6,7 +6,7 @@
 //! ```
 //!
 //! V_u are the rows of V for the items that user u rated, and b_u fixed offsets. Only rated items count: a rating of 0 is
-//! a rating. Users with fewer than two ratings have no loss. For fixed V each user has a convex problem of its own. For
+//! a rating. Users with fewer than two ratings have no loss. For fixed V each user has a separate convex problem. For
 //! fixed U all items have one convex problem. Half steps solve them in turn: smooth losses by Newton-CG, others by cutting
 //! planes (`cuts` for U, `bundle` for V). The objective never increases.
 //!

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! p_ui is 1 for the pairs of the data and 0 for all others. The confidence c_ui is 1 + e_ui for pairs, with e_ui >= 0, and 1
-//! for others. For fixed V each user has a linear system of its own, and so has each item for fixed U:
+//! for others. For fixed V each user has its own linear system, and so has each item for fixed U:
 //!
 //! ```text
 //! (V'V + sum over pairs of u  e_ui v_i v_i' + lambda I) u = sum over pairs of u  (1 + e_ui) v_i

@@ -1,6 +1,6 @@
 //! Constraint generation (Le, Smola, Chapelle & Teo, section 4.5; Tsochantaridis et al. 2005), for convex losses.
 //!
-//! Each query q has planes of its own, g_k.u + o_k <= L_q at w = w0 + u, and the plane 0. If the maximum of its planes
+//! Each query q has its own planes, g_k.u + o_k <= L_q at w = w0 + u, and the plane 0. If the maximum of its planes
 //! replaces the loss of each query, the problem has the dual
 //!
 //! ```text

@@ -45,7 +45,7 @@ pub(super) struct Row {
 pub(super) struct DualSums<T = f64> {
     /// Sum of the losses, times c.
     pub loss: T,
-    /// Sum of loss - alpha u, no term of which is negative.
+    /// Sum of loss - alpha u; no term is negative.
     pub slack: T,
     /// Sum of alpha u.
     pub work: T,

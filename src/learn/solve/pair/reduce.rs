@@ -8,7 +8,7 @@
 //! ```
 //!
 //! With w = Q \[y; u\] the scores are L y, the penalty is lambda |y - (Q'w0)_1|^2 + lambda |u - (Q'w0)_2|^2, and the
-//! linear term splits likewise. So y solves a problem with m features, and u = (Q'w0)_2 - (Q'v)_2 / (2 lambda). A
+//! linear term splits in the same way. So y solves a problem with m features, and u = (Q'w0)_2 - (Q'v)_2 / (2 lambda). A
 //! Newton step then costs m^3 instead of b^3. The rotation costs 2 m^2 b and is exact to rounding for any rank of X.
 #![allow(clippy::inline_always)]
 
@@ -76,7 +76,7 @@ fn rotated(reflections: &[Reflection<'_>], x: &[f64]) -> Vec<f64> {
     lanes::to_vec(&rotated, x.len())
 }
 
-/// Reflections of consecutive rows, the first of which has the number `row`.
+/// Reflections of consecutive rows, from number `row` on.
 fn reflections<'a>(factors: &[f64], vectors: &'a [Lanes], width: usize, row: usize) -> Vec<Reflection<'a>> {
     let vectors = vectors.chunks_exact(width).zip(factors).enumerate();
     vectors.map(|(k, (v, &factor))| Reflection { factor, first: (row + k) / LANES, v }).collect()

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The largest sum over all ways to give every row a column of its own.
+/// The largest sum over all ways to give every row a different column.
 fn brute_force(matrix: &[f64], columns: usize, row: usize, used: &mut Vec<bool>) -> f64 {
     if row * columns == matrix.len() {
         return 0.0;

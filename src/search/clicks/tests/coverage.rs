@@ -66,7 +66,7 @@ fn estimates_are_close_to_the_truth_and_intervals_cover_it() {
     assert!((0.93..=0.97).contains(&share), "{share}");
 }
 
-/// Every pair has 30,000 impressions or more: with 5,000, pairs that stand low are examined too seldom for such errors.
+/// Every pair has 30,000 impressions or more: with 5,000, pairs at low positions are examined too rarely for such errors.
 #[test]
 fn long_logs_have_small_errors() {
     let seeds = if crate::is_long() { 5 } else { 1 };

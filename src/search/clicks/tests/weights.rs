@@ -8,7 +8,7 @@ use crate::search::clicks::*;
 /// The document whose rows have a twin, and the twin.
 const TWINS: [i64; 2] = [0, 99];
 
-/// Rows with clicks of these weights, in which each list of query 0 is there twice: with a document, and with its twin.
+/// Rows with clicks of these weights, in which each list of query 0 occurs twice: with a document, and with its twin.
 fn twins(users: &mut Users, model: &str, weights: [f64; 3]) -> Vec<LogRow> {
     let mut rows = users.rows(model, 80);
     for (number, row) in rows.iter_mut().enumerate() {

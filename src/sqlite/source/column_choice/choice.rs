@@ -121,7 +121,7 @@ impl<'a> ColumnChoice<'a> {
         }
         let way_out = match (self.trained_name(role), self.trained(role)?) {
             (_, Some(trained)) => {
-                format!("leave out '{role}': the model finds \"{}\" by itself", self.names[trained])
+                format!("leave out '{role}': the model finds \"{}\" automatically", self.names[trained])
             }
             (Some(trained), None) => format!("the training read it from \"{trained}\""),
             (None, None) => format!("name another column, or leave out '{role}'"),

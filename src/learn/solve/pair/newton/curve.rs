@@ -34,7 +34,7 @@ pub(super) trait Curve: Copy + Send + Sync {
 pub(super) struct LossSum {
     plain: Lanes,
     product: Lanes,
-    /// Factors in `product`, each of which is at most 2.
+    /// Factors in `product`, each at most 2.
     factors: u32,
     logarithms: f64,
 }
@@ -66,7 +66,7 @@ impl LossSum {
         self.factors = 0;
     }
 
-    /// Adds the sums of another one, times these weights.
+    /// Adds another curve's sums, times these weights.
     #[inline(always)]
     fn add_weighted(&mut self, other: &Self, times: impl Fn(Lanes) -> Lanes) {
         let mut value = other.plain;

@@ -211,7 +211,7 @@ impl HingeRows for Space<'_> {
 
 // Interface of Newton's method to the rows of a problem: rows in memory (`space`), or rows elsewhere (`remote_rows`).
 
-/// Facts of a problem that no point changes.
+/// Constants of a problem, which do not depend on the point.
 pub(super) struct Totals {
     /// Blocks per vector of features.
     pub width: usize,
