@@ -100,7 +100,7 @@ def test_a_check_compares_bytes_and_tells_where_files_are_from(tmp_path, capsys)
     assert capsys.readouterr().out == "mq2008/S1.txt: ok\n"
 
 
-def test_rows_of_yandex_are_those_of_the_sample():
+def test_yandex_rows_match_the_sample():
     row = module().yandex_row
     values = ["0.25", "0", "9.62001e-005", *["0"] * 47]
     for relevance, grade in {"0": 0, "0.069": 0, "0.07": 1, "0.14": 2, "0.408571": 2, "0.41": 3, "0.61": 4}.items():

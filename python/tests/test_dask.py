@@ -23,7 +23,7 @@ WORKERS = {
 
 
 @pytest.mark.parametrize("workers", WORKERS)
-def test_bytes_ranking_and_metrics_are_those_of_one_process(workers):
+def test_bytes_ranking_and_metrics_match_one_process(workers):
     columns, options = judged(identify=int, missing=True), {"lambda": 0.1, "missing": "mean", "buckets": BUCKETS}
     alone, df = OneProcess(columns), dd.from_pandas(pd.DataFrame(columns), npartitions=3)
     with WORKERS[workers]():

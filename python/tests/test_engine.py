@@ -41,7 +41,7 @@ def test_partitions_change_no_byte(count):
     assert train(columns, options=options, count=count) == OneProcess(columns).train("rank_svm", options)
 
 
-def test_roles_are_those_of_sql():
+def test_roles_match_sql():
     columns = judged()
     rows = len(columns["x"])
     columns |= {"title": ["a title"] * rows, "weight": [1 + len(query) for query in columns["query_id"]]}
@@ -86,7 +86,7 @@ def test_a_column_of_vectors(kind):
     assert train(columns) == alone.train("rank_svm", OPTIONS)
 
 
-def test_ranking_and_metrics_are_those_of_one_process():
+def test_ranking_and_metrics_match_one_process():
     columns = judged(identify=int)
     alone = OneProcess(columns)
     model = alone.train("rank_svm", {"lambda": 0.1})

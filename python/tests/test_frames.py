@@ -290,7 +290,7 @@ class TestGroups:
         with pytest.raises(ValueError, match="either group or the query column"):
             fit(frame, group=[DOCUMENTS] * QUERIES)
 
-    def test_names_of_the_query_are_those_of_sql(self):
+    def test_query_names_match_sql(self):
         page = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "sources.md").read_text()
         (names,) = re.findall(r"^\| query \| (.*?) \|", page, flags=re.MULTILINE)
         assert tuple(re.findall(r"`(\w+)`", names)) == _call.QUERY_NAMES

@@ -35,7 +35,7 @@ def test_dir_and_docstrings_show_all_functions():
 
 
 @pytest.mark.parametrize("kind", SEVERAL)
-def test_tables_are_those_of_sql(kind):
+def test_tables_match_sql(kind):
     columns = judgments()
     frame, a, b = KINDS[kind](columns), fit(columns), train(columns, algorithm="list_net", options=OPTIONS)
     names = ["feature", "value", "contribution", "standard_error"]

@@ -37,7 +37,7 @@ except sqlite3.NotSupportedError as error:
 """
 
 
-def test_version_is_that_of_cargo_toml():
+def test_version_matches_cargo_toml():
     version = subprocess.run([ROOT / "packaging/version"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
     assert sqlite_ltr.__version__ == version
     connection = sqlite3.connect(":memory:")

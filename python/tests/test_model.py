@@ -116,7 +116,7 @@ def test_contributions_of_all_rows_add_up(algorithm, frame):
     assert one["contribution"].sum() == pytest.approx(contributions[3].sum(), abs=1e-9)
 
 
-def test_contributions_of_imported_trees_are_those_of_lightgbm():
+def test_contributions_of_imported_trees_match_lightgbm():
     lightgbm = pytest.importorskip("lightgbm")
     ranker = lightgbm.LGBMRanker(n_estimators=20, min_child_samples=5, verbose=-1)
     ranker.fit(FRAME[["x", "y"]], FRAME["relevance"], group=[10] * 20)

@@ -32,7 +32,7 @@ def workers():
     ray.shutdown()
 
 
-def test_bytes_ranking_and_metrics_are_those_of_one_process():
+def test_bytes_ranking_and_metrics_match_one_process():
     columns, options = judged(), {"lambda": 0.1, "buckets": BUCKETS}
     alone, ds = OneProcess(columns), ray.data.from_arrow(pa.table(columns)).repartition(3)
     model = engine.train(ds, algorithm="regression", options=options)

@@ -108,7 +108,7 @@ def test_a_killed_python_worker_changes_no_byte(session, monkeypatch):
 
 
 @LOCAL
-def test_ranking_and_metrics_are_those_of_one_process(session):
+def test_ranking_and_metrics_match_one_process(session):
     columns = judged(identify=int)
     alone, df = OneProcess(columns), frame(session, columns)
     # Functions of queries are fitted on the workers.

@@ -38,7 +38,7 @@ def test_a_plugin_is_one_module_without_libraries(plugin):
 
 
 @pytest.mark.parametrize("package", ["sqlite-ltr", *PLUGINS])
-def test_the_address_is_that_of_cargo_toml(package):
+def test_the_address_matches_cargo_toml(package):
     repository = tomllib.loads((PYTHON.parent / "Cargo.toml").read_text())["package"].get("repository")
     found = metadata(package).get_all("Project-URL")
     assert found is None if repository is None else f"Repository, {repository}" in found

@@ -246,7 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_factor_of_the_validation_is_not_that_of_later_queries() {
+    fn later_queries_have_another_factor_than_validation() {
         let then = StandardError { error: 0.1, factor: 1.5, queries: 1_000_000 };
         // The variance of a query is .01 * 10^6. Later queries are a quarter in number, so their mean has 4 times the
         // variance.

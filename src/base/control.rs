@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn work_that_is_short_of_memory_beside_others_runs_alone() {
+    fn work_short_of_memory_runs_alone() {
         let control = Control::with_memory(Memory::limited(Some(100)));
         // 60 bytes each: never two at a time.
         let work = |bytes: &u64| {

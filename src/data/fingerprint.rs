@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn frequent_values_have_bins_of_their_own() {
+    fn frequent_values_have_separate_bins() {
         let values = |counts: &[(f32, usize)]| -> Vec<f32> {
             counts.iter().flat_map(|(x, n)| std::iter::repeat_n(*x, *n)).collect()
         };

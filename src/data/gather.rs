@@ -103,7 +103,7 @@ mod tests {
     use crate::data::shaped;
 
     #[test]
-    fn columns_are_those_of_the_matrix_in_any_layout() {
+    fn columns_match_the_matrix_in_any_layout() {
         let (rows, columns) = (ROWS + 7, GATHERED + 3);
         let array = shaped(rows, columns, (0..rows * columns).map(|i| i as f32).collect());
         let turned = array.t().as_standard_layout().into_owned().reversed_axes();

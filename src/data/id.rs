@@ -326,7 +326,7 @@ mod bucket_tests {
     /// Spark's documentation has the hash 4105715581806190027 of 'ABC'. The other hashes come from an implementation in
     /// Python that follows the specification of XXH64.
     #[test]
-    fn buckets_are_those_of_spark() {
+    fn buckets_match_spark() {
         let text = |text: &str| bucket_of(&Id::text(text), 1 << 16);
         assert_eq!(u64::from(text("ABC")), 4_105_715_581_806_190_027_u64 % (1 << 16));
         let known = ["", "Spark", "query 17", "\u{e9}", "the quick brown fox jumps over the lazy dog"];

@@ -362,7 +362,7 @@ mod quantiles_tests {
     }
 
     #[test]
-    fn the_score_of_a_tie_is_that_of_its_middle_rank() {
+    fn a_tie_has_the_score_of_its_middle_rank() {
         let quantiles = Quantiles::fit(vec![0.0, 0.0, 0.0, 1.0]);
         assert!((quantiles.normal_score(0.0) - random::quantile(0.375)).abs() < 1e-15);
         assert!((quantiles.normal_score(1.0) - random::quantile(0.875)).abs() < 1e-15);

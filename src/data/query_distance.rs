@@ -416,7 +416,7 @@ mod clusters_tests {
 
     /// The definition, with sums over queries.
     #[test]
-    fn the_effect_is_that_of_its_definition() {
+    fn the_effect_matches_its_definition() {
         let counts: [&[usize]; 4] = [&[5, 0, 1], &[1, 4, 0], &[0, 2, 6], &[3, 3, 3]];
         let (n, queries) = (28.0, 4.0);
         let total = |k: usize| counts.iter().map(|query| query[k]).sum::<usize>() as f64;

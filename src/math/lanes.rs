@@ -229,7 +229,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn the_exponential_is_that_of_libm_and_does_not_depend_on_its_place() {
+    fn the_exponential_matches_libm_in_any_lane() {
         let x: Vec<f64> = (0..7003).map(|number| f64::from(number) * 0.1).collect();
         let mut found = x.clone();
         decays(1.0, &mut found);

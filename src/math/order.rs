@@ -261,7 +261,7 @@ mod order_tests {
     }
 
     #[test]
-    fn descending_orders_are_those_of_a_stable_sort() {
+    fn descending_orders_match_a_stable_sort() {
         let mut random = crate::math::random::Random::new(9);
         let special = [f64::NAN, -f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, 5e-324];
         for count in [0, 1, 2, 30, 400] {

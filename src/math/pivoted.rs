@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn the_factor_is_that_of_the_pivots_and_ends_at_the_rank() {
+    fn the_factor_matches_the_pivots_and_ends_at_the_rank() {
         let gram = product(300, 7);
         let found = factor(&gram, limits(100), &Control::default()).unwrap();
         assert_eq!(found.pivots.len(), 7);
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn negative_and_undefined_diagonals_are_no_pivots() {
+    fn negative_and_undefined_diagonals_are_not_pivots() {
         let found = factor(
             &Dense(vec![vec![-1.0, 0.5, 0.0], vec![0.5, 1.0, 0.0], vec![0.0, 0.0, f64::NAN]]),
             limits(3),
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_whose_column_would_be_too_long_is_no_pivot() {
+    fn a_row_whose_column_would_be_too_long_is_not_a_pivot() {
         // Eigenvalues 1 and about +-1: the second row has a tiny diagonal and a large entry.
         let gram = Dense(vec![vec![1.0, 0.0, 0.0], vec![0.0, 1e-6, 1.0], vec![0.0, 1.0, 1e-7]]);
         let found = factor(&gram, limits(3), &Control::default()).unwrap();

@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sums_are_those_of_the_outer_products() {
+    fn sums_match_the_outer_products() {
         let columns = 3 * PANEL + 5;
         let slab = |rows: usize, shift: usize| {
             let mut slab = Panels::zero(rows, columns);

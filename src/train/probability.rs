@@ -447,7 +447,7 @@ mod tests {
 
     /// The isotonic map is max over a <= i of min over b >= i of the mean of groups a to b (Robertson et al. 1988).
     #[test]
-    fn isotonic_maps_are_those_of_the_max_min_formula_in_any_order_of_rows() {
+    fn isotonic_maps_match_the_max_min_formula_in_any_row_order() {
         let mut random = Random::new(2);
         for case in 0..3000 {
             let rows = documents(&mut random, 1 + case % 400);

@@ -159,7 +159,7 @@ mod tests {
 
     /// Documents of weight 2 count as the pairs of two documents, and gradients are differences of values.
     #[test]
-    fn gradients_are_those_of_differences() {
+    fn gradients_match_finite_differences() {
         let (grades, scores) = ([0.0, 2.0, 1.0, 1.0, 0.0], [0.3, -0.2, 0.5, 0.1, 1.0]);
         for (name, options) in [
             ("logistic", r#"{"pair_weights": "gain"}"#),

@@ -76,7 +76,7 @@ fn packed(set: &Set) -> (Shard, Packing) {
 
 /// Every split of every feature of two levels, from sums of packed numbers over the rows.
 #[test]
-fn the_best_split_is_that_of_brute_force() {
+fn the_best_split_matches_brute_force() {
     for seed in 0..20 {
         let set = Set::new(seed);
         let control = Control::default();
@@ -132,7 +132,7 @@ fn brute_force(shard: &Shard, prepared: &Prepared, level: Level<'_>) -> Cut {
 }
 
 #[test]
-fn packed_sums_are_those_of_gradients_and_weights() {
+fn packed_sums_match_gradients_and_weights() {
     let set = Set::new(3);
     let (shard, packing) = packed(&set);
     let sum: i64 = shard.packed.iter().sum();
@@ -346,7 +346,7 @@ fn random_weights_have_the_mean_1() {
 
 /// All sets of three features, each of which the trees see twice, with repeated splits and missing values.
 #[test]
-fn contributions_are_those_of_all_sets_of_features() {
+fn contributions_match_a_sum_over_all_feature_sets() {
     let (features, copies) = (3, 2);
     let mut random = Random::new(5);
     for depth in 1..=MAX_DEPTH {

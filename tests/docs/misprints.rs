@@ -88,7 +88,7 @@ fn equal_grades_prefer_both_orders() {
 }
 
 #[test]
-fn the_query_is_no_document() {
+fn the_query_is_not_a_document() {
     // Pairs (j, l) of a query of three documents, meant and as printed for the queries 1 and 7.
     let pairs: Vec<(usize, usize)> = (1..=3).flat_map(|j| (1..=3).map(move |l| (j, l))).collect();
     let count = |holds: &dyn Fn(usize, usize) -> bool| pairs.iter().filter(|(j, l)| holds(*j, *l)).count();
@@ -96,7 +96,7 @@ fn the_query_is_no_document() {
     let with_itself = count(&|j, l| j != 1 && j == l);
     assert_eq!((meant, first, with_itself, seventh), (6, 6, 2, 9));
     assert_shown(
-        "the_query_is_no_document",
+        "the_query_is_not_a_document",
         &[format!("{with_itself} of {first}"), format!("{seventh} pairs")],
     );
 }
@@ -201,12 +201,12 @@ fn the_displayed_maximum_is_exceeded() {
 }
 
 #[test]
-fn the_factor_m_is_there_once() {
+fn the_factor_m_occurs_once() {
     // |z| <= 2 R sum v and |z| <= 2 R m v_max f, sum v <= 1.
     let (radius, m, ratio, f) = (1.0_f64, 3.0, 1.0, 1.0);
     let product = (2.0 * radius) * (2.0 * radius * m * ratio * f);
     let printed = 4.0 * m * radius * radius * m * ratio * f;
-    assert_shown("the_factor_m_is_there_once", &[format!("{printed:.0}"), format!("{product:.0}")]);
+    assert_shown("the_factor_m_occurs_once", &[format!("{printed:.0}"), format!("{product:.0}")]);
 }
 
 type Query = (Vec<[f64; 2]>, Vec<usize>);
@@ -268,11 +268,11 @@ fn rank_svm_has_more_than_2_m() {
 }
 
 #[test]
-fn the_penalty_belongs_into_the_minimum() {
+fn the_penalty_belongs_inside_the_minimum() {
     let loss = |w: f64| (w - 1.0).powi(2);
     let printed = minimizer(-5.0, 5.0, loss);
     let meant = minimizer(-5.0, 5.0, |w| w * w + loss(w));
-    assert_shown("the_penalty_belongs_into_the_minimum", &[three(printed), three(meant)]);
+    assert_shown("the_penalty_belongs_inside_the_minimum", &[three(printed), three(meant)]);
 }
 
 #[test]
@@ -297,9 +297,9 @@ fn the_sum_of_30_counts_documents() {
 // Le, Smola, Chapelle & Teo
 
 #[test]
-fn one_belongs_into_the_logarithm() {
+fn one_belongs_inside_the_logarithm() {
     let printed = 1.0 / (2.0_f64.log2() + 1.0);
-    assert_shown("one_belongs_into_the_logarithm", &[three(printed), three(discount(2))]);
+    assert_shown("one_belongs_inside_the_logarithm", &[three(printed), three(discount(2))]);
 }
 
 #[test]
@@ -331,7 +331,7 @@ fn the_display_below_21_lost_a_term() {
 }
 
 #[test]
-fn the_best_ranking_is_that_of_earlier_weights() {
+fn the_best_ranking_uses_the_earlier_weights() {
     // Features 1 and 0; w' = 1 ranks document 1 first, w = -1 does not.
     let c = [discount(1), discount(2)];
     let scores = |w: f64| [w, 0.0];
@@ -340,7 +340,7 @@ fn the_best_ranking_is_that_of_earlier_weights() {
     // With w itself both sides are the same number.
     assert!(is_near(most(-1.0), value(c, scores(-1.0), BOTH[1])) && most(-1.0) >= at_earlier);
     let shown = [three(most(-1.0)), three(at_earlier)];
-    assert_shown("the_best_ranking_is_that_of_earlier_weights", &shown);
+    assert_shown("the_best_ranking_uses_the_earlier_weights", &shown);
 }
 
 #[test]

@@ -243,7 +243,7 @@ fn no_sqlite_is_linked() {
 
 #[cfg(feature = "sqlite")]
 #[test]
-fn models_are_those_of_sql() {
+fn models_equal_the_models_of_sql() {
     let connection = rusqlite::Connection::open_in_memory().unwrap();
     sqlite_ltr::register(&connection).unwrap();
     connection
@@ -351,7 +351,7 @@ fn recommendations_are_the_best_items_of_the_ranking() {
 }
 
 #[test]
-fn an_id_of_another_type_is_no_new_user() {
+fn an_id_of_another_type_is_not_a_new_user() {
     let model = Trainer::new("cofi_rank").option("factors", 2).option("lambda", 0.5).fit(&ratings()).unwrap();
     let options = RecommendOptions::default();
     assert!(model.recommend(1000, &options).unwrap().iter().all(|item| item.new_user));
@@ -404,7 +404,7 @@ fn cross_validation_has_the_values_of_the_training_that_chooses() {
 
 /// Rule 2.24.
 #[test]
-fn every_answer_tells_the_columns_whose_values_are_unknown() {
+fn every_answer_reports_columns_with_unknown_values() {
     let shop = |kinds: [&str; 2]| {
         let kinds = (0..ROWS).map(|row| kinds[row % 2]);
         judged().with_category("kind", kinds).unwrap()

@@ -211,7 +211,7 @@ fn rare_and_unseen_values_are_others_and_null_is_its_own() {
 }
 
 #[test]
-fn new_values_in_all_rows_are_told() {
+fn new_values_in_all_rows_are_reported() {
     let connection = shop();
     report(&connection, "rank_svm", "shop", &json!({"lambda": 0.01}));
     let rank = |source: &str| {
@@ -234,7 +234,7 @@ fn new_values_in_all_rows_are_told() {
 }
 
 #[test]
-fn what_is_no_category_is_told() {
+fn what_is_not_a_category_is_reported() {
     let connection = shop();
     let refused = |source: &str, columns: Value| {
         let sql = format!(
@@ -290,7 +290,7 @@ fn what_is_no_category_is_told() {
 }
 
 #[test]
-fn categories_beside_vectors_validation_priors_updates_and_cross_validation() {
+fn categories_with_vectors_validation_priors_updates_and_cross_validation() {
     let connection = shop();
     // 1. Beside a column of vectors.
     let vectors =

@@ -93,7 +93,7 @@ fn estimates_of_the_position_based_model_have_no_gradient() {
 
 /// Rules 16.5, 16.6: the model with the largest likelihood is chosen.
 #[test]
-fn the_log_likelihood_is_that_of_held_out_impressions() {
+fn the_log_likelihood_is_over_held_out_impressions() {
     let connection = log();
     let [found, perplexity] = ["log_likelihood", "perplexity"].map(|column| {
         number(&connection, &format!("SELECT {column} FROM ltr_click_models('log') WHERE name = 'ctr'"))
@@ -178,7 +178,7 @@ fn propensities_that_a_log_does_not_determine_have_no_error() {
 /// Rule 16.4: a log determines the documents that it shows at the positions of the others of their query, the more often the
 /// better.
 #[test]
-fn a_log_determines_what_its_orders_tell() {
+fn a_log_determines_what_its_orders_allow() {
     let connection = log();
     let range = |log: &str, of: &str| -> (f64, f64) {
         let sql = format!("SELECT min(determined), max(determined) FROM ltr_judgments('{log}') WHERE {of}");

@@ -39,7 +39,7 @@ fn rows(values: &str) -> String {
 }
 
 #[test]
-fn values_that_are_no_positions_or_clicks_are_refused() {
+fn values_that_are_not_positions_or_clicks_are_refused() {
     let connection = database();
     for (position, found) in [
         ("0e0 / 0", "NULL"),
@@ -72,7 +72,7 @@ fn values_that_are_no_positions_or_clicks_are_refused() {
 }
 
 #[test]
-fn impressions_that_are_no_lists_are_refused() {
+fn impressions_that_are_not_lists_are_refused() {
     let connection = database();
     let thousand = "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 1001) \
                     SELECT 'a' AS impression, 1 AS query, i AS doc, 1 + i % 1000 AS position, 0 AS clicked FROM n";

@@ -114,7 +114,7 @@ fn assert_values_of_separate_calls(algorithm: &str, options: &Value, tolerance: 
 
 /// Rule 5.26: in every fold.
 #[test]
-fn values_are_those_of_separate_calls() {
+fn values_match_separate_calls() {
     // One setting, which chooses its lambda in the training part.
     assert_values_of_separate_calls("rank_svm", &json!({}), 0.0);
     assert_values_of_separate_calls("q_svm", &json!({ "neighbors": 4, "folds": 2 }), 0.0);
@@ -438,7 +438,7 @@ fn a_chosen_value_at_the_end_of_its_array_is_a_warning() {
 }
 
 #[test]
-fn a_time_limit_tells_how_many_fits_were_finished() {
+fn a_time_limit_reports_how_many_fits_finished() {
     let connection = data();
     let source = format!("SELECT {COLUMNS} FROM j");
     let neighbors: Vec<i64> = (1..=38).collect();

@@ -128,7 +128,7 @@ fn weights(connection: &Connection, algorithm: &str, options: &str) -> Result<Ve
 /// Definition 2 and (15) of Le, Smola, Chapelle & Teo: with the a, b and c of a measure and a decoder, the model is the one that
 /// their names make.
 #[test]
-fn own_weights_are_those_of_a_measure() {
+fn custom_weights_can_equal_a_measure() {
     let connection = simulated();
     connection.execute_batch("DELETE FROM train WHERE query_id >= 20").unwrap();
     let fitted = |options: &str| {

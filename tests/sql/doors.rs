@@ -136,7 +136,7 @@ fn an_update_warns_as_a_training_does() {
 }
 
 #[test]
-fn rows_of_the_training_in_the_validation_are_told() {
+fn training_rows_in_the_validation_are_reported() {
     let connection = database();
     table(&connection, "j", &rows());
     let warning = "72 documents of the validation source are in the training too";

@@ -23,7 +23,7 @@ fn report(connection: &Connection, algorithm: &str, source: &str, options: &Valu
 
 /// Rule 5.37: the intervals contain their values, and a model that knows more than each column is shown to be better.
 #[test]
-fn the_first_lines_tell_whether_a_model_is_better_than_a_column() {
+fn the_first_lines_say_whether_a_model_is_better_than_a_column() {
     let connection = database();
     connection.execute_batch(DATA).unwrap();
     for algorithm in ["rank_svm", "regression", "boosted_trees", "auto"] {

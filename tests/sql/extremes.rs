@@ -173,7 +173,7 @@ fn extreme_options_of_every_algorithm_are_refused_or_give_finite_scores() {
 
 /// The default of each option in `ltr_algorithms` is what a training without the option does: both give the same scores.
 #[test]
-fn defaults_of_the_table_are_those_of_trainings() {
+fn defaults_of_the_table_match_trainings() {
     let connection = connect();
     let mut compared = 0;
     for algorithm in ALGORITHMS.iter().filter(|algorithm| !["auto", "matching"].contains(&algorithm.name)) {

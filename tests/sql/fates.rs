@@ -144,7 +144,7 @@ fn texts_named_like_ids_are_values_if_documents_of_a_query_share_them() {
 }
 
 #[test]
-fn texts_of_queries_that_kernels_cannot_see_are_told() {
+fn texts_of_queries_that_kernels_cannot_see_are_reported() {
     let connection = database();
     connection
         .execute_batch(
@@ -181,7 +181,7 @@ fn texts_of_queries_that_kernels_cannot_see_are_told() {
 }
 
 #[test]
-fn roles_that_an_algorithm_does_not_use_are_told() {
+fn roles_that_an_algorithm_does_not_use_are_reported() {
     let connection = database();
     table(&connection, &format!("{DOC}{WIDE}q % 3 AS q_length, d AS slot"));
     for (algorithm, options, unused) in [
@@ -226,7 +226,7 @@ const OF_EACH_FATE: [(&str, &str, &str); 8] = [
 
 /// Every way to train in SQL reports the same uses of the columns (rule 2.16); an update reports the model's columns.
 #[test]
-fn every_way_to_train_tells_the_fates() {
+fn every_way_to_train_reports_the_columns() {
     let connection = database();
     let columns =
         "x, iif(y > 0.5, 'a', 'b') AS kind, 'SKU ' || i AS sku, 'main' AS shop, 1 + q % 3 AS q_length";
@@ -298,7 +298,7 @@ fn proposals_of_query_features_add_up() {
 
 /// Rule 4.4: one text that is no number makes all numbers of a query feature texts, which is told.
 #[test]
-fn numbers_among_texts_of_a_query_feature_are_told() {
+fn numbers_among_texts_of_a_query_feature_are_reported() {
     let connection = database();
     for (age, told) in [
         ("CAST(10 + q AS TEXT)", None),
@@ -345,7 +345,7 @@ fn several_warnings_have_one_option() {
 
 /// A column `rating` is the relevance by its name. It is a property of documents if all their queries have the same.
 #[test]
-fn a_rating_of_documents_is_told() {
+fn a_rating_of_documents_is_reported() {
     let connection = database();
     let train = |rating: &str, options: Value| {
         let sql = format!(
@@ -369,7 +369,7 @@ fn a_rating_of_documents_is_told() {
 }
 
 #[test]
-fn counts_among_ratings_and_sums_without_end_are_told() {
+fn counts_among_ratings_and_sums_without_end_are_reported() {
     let connection = database();
     let train = |algorithm: &str, rating: &str, feature: &str| {
         let sql = format!(

@@ -194,7 +194,7 @@ fn statistics_follow_the_rows_of_a_transaction() {
 }
 
 #[test]
-fn wrong_calls_tell_the_right_one() {
+fn wrong_calls_name_the_right_one() {
     let connection = texts();
     connection
         .execute_batch("CREATE TABLE plain (docs, rank); CREATE VIEW seen AS SELECT * FROM docs")

@@ -90,7 +90,7 @@ fn loading_reads_and_creates_no_file() {
 
 /// An encrypted file looks like this one before its key is set.
 #[test]
-fn a_file_that_is_no_database_is_found_at_first_use() {
+fn a_file_that_is_not_a_database_is_reported_at_first_use() {
     let file = File::with_docs("damaged");
     let good = std::fs::read(&file.0).unwrap();
     std::fs::write(&file.0, vec![0x5a; good.len()]).unwrap();

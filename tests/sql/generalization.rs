@@ -110,7 +110,7 @@ fn close(found: &Value, expected: f64, what: &str) {
 /// L_2, the radius of a lambda and the lambda of a radius, and whether the function is the theorem's: the minimum of
 /// the mean loss + lambda / 2 |w|^2 over the ball. Ridge with the same lambda shows whether the ball changes anything.
 #[test]
-fn bounds_are_those_of_the_definition() {
+fn bounds_match_the_definition() {
     let (mut bounded, mut unbounded) = ([0, 0], [0, 0]);
     for seed in 0..BATCHES {
         let batch = batch(seed);

@@ -327,7 +327,7 @@ fn lambda_is_chosen_on_held_out_pairs_or_on_a_source() {
 }
 
 #[test]
-fn a_user_with_all_items_and_users_with_one_are_no_problem() {
+fn users_with_all_items_or_one_are_allowed() {
     let connection = log();
     connection
         .execute_batch(
@@ -357,7 +357,7 @@ fn a_user_with_all_items_and_users_with_one_are_no_problem() {
 }
 
 #[test]
-fn counts_that_are_no_weights_are_refused() {
+fn counts_that_are_not_weights_are_refused() {
     let connection = log();
     let counts = |count: &str| {
         let source = format!(

@@ -149,7 +149,7 @@ fn models_say_where_they_come_from() {
 
 /// Rule 9.18.
 #[test]
-fn explanations_are_those_of_the_libraries() {
+fn explanations_match_the_libraries() {
     let (connection, expected) = (connect(), expected());
     for name in LARGE {
         import(&connection, &file(name), &json!({ "name": name }));

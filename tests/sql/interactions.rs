@@ -139,7 +139,7 @@ fn interactions_are_a_linear_function_of_products() {
 
 /// Rule 4.12: query features are not scaled, even where document features serve as query features.
 #[test]
-fn interactions_with_features_that_are_constant_in_queries_are_those_with_named_ones() {
+fn interactions_with_query_constant_features_equal_named_query_features() {
     let connection = connect(|_| Vec::new());
     let unnamed = "SELECT query_id, doc_id, relevance, a, b, q_u AS u, q_v AS v FROM rows";
     for interaction in ["linear", "gaussian"] {
@@ -301,7 +301,7 @@ fn worst_differences(connection: &Connection, model: &[u8]) -> (f64, f64) {
 }
 
 #[test]
-fn a_prior_with_interactions_is_that_of_stored_models_for_any_order_of_rows_and_threads() {
+fn a_prior_with_interactions_matches_stored_models_for_any_order_of_rows_and_threads() {
     let connection = connect(|_| Vec::new());
     let fit = |source: &str, options: Value| -> rusqlite::Result<Vec<u8>> {
         let sql = "SELECT ltr_fit('q_svm', ?1, ?2)";

@@ -158,7 +158,7 @@ fn updates_priors_and_validation_sources_read_the_same_keys() {
 }
 
 #[test]
-fn rows_may_lack_keys_where_missing_values_are_allowed() {
+fn rows_may_miss_keys_where_missing_values_are_allowed() {
     let connection = filled();
     let shuffled = |order: &str| {
         format!(

@@ -118,7 +118,7 @@ fn values(connection: &Connection, table: &str, column: &str) -> Vec<(i64, f64)>
 }
 
 #[test]
-fn the_index_is_that_of_its_definition() {
+fn the_index_matches_its_definition() {
     let connection = database();
     let mut random = Random(1);
     fill(&connection, "trained", 200, 0.0, &mut random);

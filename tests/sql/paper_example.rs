@@ -56,7 +56,7 @@ fn mre(connection: &Connection, model: &str) -> (f64, f64) {
 }
 
 #[test]
-fn with_the_files_lambdas_the_errors_are_the_files() {
+fn the_errors_match_the_file_with_its_lambdas() {
     let connection = load();
     let golden = golden();
     let mut overall = Vec::new();
@@ -109,7 +109,7 @@ fn without_options_the_query_dependent_model_is_far_better_than_the_uniform_one(
 /// The errors with a lambda per query, chosen on the validation rows of the query. Only h of `q_svm` differs from the file:
 /// it is a median over the training queries, without the novel ones.
 #[test]
-fn with_a_lambda_per_query_the_errors_are_the_files() {
+fn the_errors_match_the_file_with_a_lambda_per_query() {
     let connection = load();
     let golden = golden();
     let grid: Vec<f64> = (1..=61).rev().map(|v| 10_f64.powf((f64::from(v) - 31.0) / 10.0)).collect();

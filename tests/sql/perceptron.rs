@@ -241,7 +241,7 @@ fn a_shuffle_is_the_seeds_and_changes_the_model() {
 }
 
 #[test]
-fn the_means_of_missing_values_are_those_of_all_rows() {
+fn missing_values_get_the_means_of_all_rows() {
     let connection = separable();
     let holes = "SELECT query_id, relevance, nullif(a, 0.0) AS a, b FROM stream";
     let options = json!({ "missing": "zero" });

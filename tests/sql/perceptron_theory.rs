@@ -365,7 +365,7 @@ fn compare(kernel: &Value, function: impl Fn(&[f64], &[f64]) -> f64 + Copy, tole
 }
 
 #[test]
-fn the_linear_perceptron_is_that_of_the_definition() {
+fn the_linear_perceptron_matches_the_definition() {
     compare(&Value::Null, dot, 1e-12);
 }
 
@@ -376,7 +376,7 @@ fn a_linear_kernel_with_support_documents_is_the_linear_perceptron() {
 }
 
 #[test]
-fn the_perceptron_with_a_gaussian_kernel_is_that_of_the_definition() {
+fn the_perceptron_with_a_gaussian_kernel_matches_the_definition() {
     let gaussian = |x: &[f64], y: &[f64]| {
         let square: f64 = x.iter().zip(y).map(|(x, y)| (x - y) * (x - y)).sum();
         (-0.7 * square).exp()

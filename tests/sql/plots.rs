@@ -77,7 +77,7 @@ pub(crate) fn column(connection: &Connection, sql: &str) -> Vec<f64> {
 }
 
 #[test]
-fn the_validation_curve_is_that_of_the_card() {
+fn the_validation_curve_matches_the_card() {
     let connection = hotels();
     text(&connection, "SELECT ltr_train('rank_svm', 'judgments')");
     let svg = plot(&connection, "'validation', 'rank_svm'");
@@ -100,7 +100,7 @@ fn the_validation_curve_of_trees_has_their_number() {
 }
 
 #[test]
-fn the_training_curve_is_that_of_the_log() {
+fn the_training_curve_matches_the_log() {
     let connection = hotels();
     text(&connection, "SELECT ltr_train('rank_svm', 'judgments')");
     text(&connection, "SELECT ltr_train('slam', 'judgments', '{\"lambda\": 1}')");
@@ -131,7 +131,7 @@ pub(crate) fn two_models() -> Connection {
 }
 
 #[test]
-fn weights_are_those_of_ltr_weights() {
+fn weights_match_ltr_weights() {
     let connection = two_models();
     let svg = plot(&connection, "'weights', 'rank_svm'");
     let sql = "SELECT weight FROM ltr_weights('rank_svm') ORDER BY abs(weight) DESC";
@@ -142,7 +142,7 @@ fn weights_are_those_of_ltr_weights() {
 }
 
 #[test]
-fn importance_is_that_of_ltr_importance() {
+fn importance_matches_ltr_importance() {
     let connection = two_models();
     for model in ["rank_svm", "q_svm"] {
         let svg = plot(&connection, &format!("'importance', '{model}', 'candidates'"));
@@ -220,7 +220,7 @@ fn t_quantile(df: f64) -> f64 {
 
 /// Rule 14.6: the queries are the sample, and a mean grade is a ratio over them.
 #[test]
-fn intervals_of_mean_grades_are_those_of_a_ratio_over_queries() {
+fn intervals_of_mean_grades_are_of_a_ratio_over_queries() {
     let connection = two_models();
     let svg = plot(&connection, "'calibration', 'q_svm', 'candidates'");
     let sql = "WITH r AS (SELECT query_id, relevance, ntile(10) OVER (ORDER BY score) AS bin

@@ -233,7 +233,7 @@ fn texts_that_mark_missing_values_are_missing_with_the_option() {
 }
 
 #[test]
-fn a_column_of_mostly_quantities_tells_how_it_is_read() {
+fn a_column_of_mostly_quantities_reports_how_it_is_read() {
     for (text, form, _) in FORMS {
         // One text in three has another form: two such texts, and more than SQL lists.
         for others in ["iif(x % 2, 'Free', 'call us')", "'from shop ' || char(65 + x % 26)"] {

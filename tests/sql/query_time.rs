@@ -102,7 +102,7 @@ fn the_time_may_have_another_name_and_stay_unused() {
 }
 
 #[test]
-fn times_that_are_no_dates_of_one_form_are_errors() {
+fn times_that_are_not_dates_of_one_form_are_errors() {
     for (asked, found) in [
         ("iif(query_id = 3, '2024/01/02', time)", "query_time"),
         ("'spring'", "has texts"),

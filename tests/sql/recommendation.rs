@@ -75,7 +75,7 @@ fn no_half_step_raises_the_objective() {
 
 /// Near factors of 0 half steps gain less than their tolerance; a fit must not take that for the end.
 #[test]
-fn no_fit_stops_beside_a_far_better_point() {
+fn no_fit_stops_near_a_far_better_point() {
     let connection = database();
     connection
         .execute_batch(
@@ -100,7 +100,7 @@ fn no_fit_stops_beside_a_far_better_point() {
 }
 
 #[test]
-fn the_gradients_are_those_of_differences() {
+fn the_gradients_match_finite_differences() {
     let ratings = ratings();
     let offsets: Vec<f64> = (0..ratings.len()).map(|rating| (rating % 3) as f64 * 0.1).collect();
     for (name, options) in LOSSES.iter().filter(|(name, _)| !matches!(*name, "hinge" | "slam")) {

@@ -58,7 +58,7 @@ fn rows_rank_alike_in_any_order() {
 }
 
 #[test]
-fn scores_are_those_of_ltr_score_and_of_features_in_memory() {
+fn scores_match_ltr_score_and_features_in_memory() {
     let (connection, models) = models();
     for (model, name) in models.iter().zip(MODELS) {
         // Without ids, documents are numbered in the order of the rows.

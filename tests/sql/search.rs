@@ -217,7 +217,7 @@ fn ids_of_another_type_are_the_same_documents() {
 }
 
 #[test]
-fn changes_and_faults_of_a_view_are_told() {
+fn changes_and_faults_of_a_view_are_reported() {
     let connection = database();
     shop(&connection, "main");
     let search = "SELECT * FROM ltr_search('shop', 'blue shoes')";
@@ -345,7 +345,7 @@ fn parameters_reach_the_view() {
 
 /// The view is in the database of the model.
 #[test]
-fn an_attached_database_has_models_and_views_of_its_own() {
+fn an_attached_database_has_its_own_models_and_views() {
     let connection = database();
     connection.execute_batch("ATTACH ':memory:' AS other").unwrap();
     shop(&connection, "other");

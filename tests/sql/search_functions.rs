@@ -167,7 +167,7 @@ fn judgments_give_parameters_to_the_view() {
 
 /// Columns of a view that a training would pass over without a word.
 #[test]
-fn columns_of_a_view_are_told() {
+fn columns_of_a_view_are_reported() {
     let connection = database();
     connection
         .execute_batch(
@@ -280,7 +280,7 @@ fn updates_take_features_from_the_view() {
 
 /// Judgments are checked end to end as rows with features are (rules 5.35, 8.17), and parameters are missed.
 #[test]
-fn judgments_that_are_no_list_are_told() {
+fn judgments_that_are_not_a_list_are_reported() {
     let connection = database();
     connection
         .execute_batch(

@@ -149,7 +149,7 @@ fn documents_of_a_query_measure_its_own_function() {
 
 /// Rule 6.9: New documents of a training query, without named query features. For `indv_svm` the id is enough.
 #[test]
-fn the_id_of_a_query_finds_a_function_of_its_own() {
+fn the_id_of_a_query_finds_its_function() {
     let connection = data();
     let plain = |name: &str| format!("SELECT query_id, doc_id, relevance, a, b FROM {name}");
     let options = json!({ "validation": plain("rest"), "lambda": [1, 0.1] });

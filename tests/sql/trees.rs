@@ -68,7 +68,7 @@ fn ranks_and_scores_are_the_same_bits_for_any_threads_and_order_of_rows() {
 }
 
 #[test]
-fn a_stored_model_tells_what_it_is_and_which_features_matter() {
+fn a_stored_model_describes_itself_and_its_features() {
     let connection = connect();
     let report: String = value(&connection, "SELECT ltr_train('boosted_trees', 'judged', ?1)", [OPTIONS]);
     let report: Value = serde_json::from_str(&report).unwrap();
@@ -145,7 +145,7 @@ const GAPS: &str =
   FROM judged";
 
 #[test]
-fn missing_values_have_a_side_of_their_own() {
+fn missing_values_have_a_separate_side() {
     let connection = connect();
     for scale in ["none", "quantile", "query_minmax", "quantile_minmax", "standard"] {
         let options = json!({ "trees": 30, "depth": 3, "learning_rate": 0.3, "scale": scale }).to_string();

@@ -48,7 +48,7 @@ fn evaluated(
 
 /// Rules 8.17, 8.18: the values of 100 rankings.
 #[test]
-fn values_are_those_of_trec_eval() {
+fn values_match_trec_eval() {
     let (connection, queries) = judged_runs();
     for (unjudged, key) in [(Json::from("skip"), "skip"), (Json::from(0), "0")] {
         let found = evaluated(&connection, None, "both", &unjudged);

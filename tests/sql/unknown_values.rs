@@ -83,7 +83,7 @@ fn told(connection: &Connection, sql: &str, model: &str, source: &str) -> Vec<St
 }
 
 #[test]
-fn every_function_tells_the_columns_whose_values_are_unknown() {
+fn every_function_reports_columns_with_unknown_values() {
     let connection = shop();
     // The column, its expression, an example, and whether a quarter of the rows have unknown values in all queries, or in query 3.
     let cases = [
@@ -223,7 +223,7 @@ fn monitoring_has_the_share_of_unknown_values_of_each_column() {
 }
 
 #[test]
-fn two_spellings_of_one_value_are_told_in_training() {
+fn two_spellings_of_one_value_are_reported_in_training() {
     let connection = shop();
     let lines = |column: &str, expression: &str| -> Vec<String> {
         let options = r#"{"lambda": 1, "columns": {"categories": ["brand", "size"], "ignore": ["impression", "position", "clicked"]}}"#;

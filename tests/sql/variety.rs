@@ -39,7 +39,7 @@ fn list(connection: &Connection, source: &str, options: &Json) -> Result<Vec<(i6
 
 /// Rule 6.12: the order is numpy's, from JSON and from BLOBs, and the scores stay.
 #[test]
-fn the_order_is_that_of_numpy() {
+fn the_order_matches_numpy() {
     let queries = golden();
     let connection = documents(&queries);
     for (number, query) in queries.iter().enumerate() {

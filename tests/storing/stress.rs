@@ -68,7 +68,7 @@ fn stress(mode: &str, processes: bool, calls: usize) {
     let commits = std::thread::scope(|scope| {
         let writer = scope.spawn(|| write(&database, &stop));
         if processes {
-            let test = "stress::trainings_and_updates_beside_a_writer_are_all_stored";
+            let test = "stress::trainings_and_updates_during_writes_are_all_stored";
             let children: Vec<_> =
                 (0..CONNECTIONS).map(|n| start(test, &database, &format!("{n} {calls}"))).collect();
             for mut child in children {
@@ -110,7 +110,7 @@ fn stress(mode: &str, processes: bool, calls: usize) {
 
 /// 4 x 10 trainings and as many updates; with `LTR_LONG=1` 4 x 100.
 #[test]
-fn trainings_and_updates_beside_a_writer_are_all_stored() {
+fn trainings_and_updates_during_writes_are_all_stored() {
     if let Some((database, value)) = started() {
         return work_in_process(&database, &value);
     }

@@ -55,7 +55,7 @@ fn sampled_contributions_of_a_kernel_are_within_their_stated_errors() {
 /// The Shapley values of 10 features by the scores of all 1,024 mixed documents.
 #[cfg(feature = "trees")]
 #[test]
-fn contributions_of_trees_are_those_of_all_sets_of_features() {
+fn tree_contributions_match_a_sum_over_all_feature_sets() {
     for (scale, seed) in [("none", 3), ("quantile", 4)] {
         let trainer = crate::Trainer::new("boosted_trees").option("trees", 60).option("scale", scale);
         let model = trained(&trainer);

@@ -166,7 +166,7 @@ fn holm_corrects_in_the_order_of_p_values() {
 }
 
 #[test]
-fn the_quantile_of_f_is_that_of_tables() {
+fn f_quantiles_match_tables() {
     for (tail, above, below, expected) in
         [(0.05, 5.0, 10.0, 3.3258), (0.01, 1.0, 1.0, 4052.18), (0.001, 4.0, 20.0, 7.0960)]
     {

@@ -269,7 +269,7 @@ fn check(spec: &GridSpec, facts: &Facts) -> Result<()> {
         return Err(checks::nothing_to_learn(queries));
     }
     if facts.count(Count::Informative, Part::All) < 1.0 {
-        return Err(checks::not_told_apart(&spec.loss, queries, false));
+        return Err(checks::not_distinguished(&spec.loss, queries, false));
     }
     Ok(())
 }

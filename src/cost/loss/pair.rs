@@ -302,7 +302,7 @@ mod tests {
 
         /// The slope equals central differences, away from kinks.
         #[test]
-        fn a_slope_is_that_of_differences(margin in -40.0f64..40.0) {
+        fn a_slope_matches_finite_differences(margin in -40.0f64..40.0) {
             let h = 1e-5;
             let smooth = (margin - 1.0).abs() > 2.0 * h && margin.abs() > 2.0 * h;
             for loss in LOSSES.iter().filter(|_| smooth) {

@@ -192,7 +192,7 @@ mod eru_tests {
     }
 
     #[test]
-    fn the_normalized_value_is_that_over_the_best_order() {
+    fn the_normalized_value_divides_by_the_best_order() {
         let options = MetricOptions { neutral: 1.0, half_life: 3.0, ..MetricOptions::default() };
         let list = |y: &'static [f64], scores: &'static [f64]| ScoredList {
             labels: y,

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn the_standard_error_is_that_of_a_mean_or_of_a_ratio() {
+    fn the_standard_error_is_of_a_mean_or_a_ratio() {
         let error = |values: &[(f64, f64)]| StandardError::of(values).map(|error| error.error);
         // Values 1, 2, 3, 4: variance 5/3.
         let equal = error(&[(1.0, 2.0), (2.0, 2.0), (3.0, 2.0), (4.0, 2.0)]).unwrap();

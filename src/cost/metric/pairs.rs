@@ -181,7 +181,7 @@ mod pairs_tests {
     use super::*;
 
     #[test]
-    fn rising_pairs_are_those_of_the_double_loop() {
+    fn rising_pairs_match_the_double_loop() {
         let mut state = 1_u64;
         for n in 0..40 {
             let mut next = || {

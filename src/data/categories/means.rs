@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn means_without_rows_are_those_of_the_other_rows_alone() {
+    fn means_without_rows_equal_means_of_the_other_rows() {
         let (codes, queries, relevance, ids) = data();
         let (means, _) = learned(&codes, &queries, &ids, &relevance);
         let category = Category { name: "x".to_owned(), values: Vec::new(), means: Some(means) };

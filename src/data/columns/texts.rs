@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_texts_tell_the_kind_of_json() {
+    fn the_kind_of_json_depends_on_all_texts() {
         let kind = |texts: &[&str]| {
             let mut sample = TextSample::default();
             texts.iter().for_each(|text| sample.add(xxhash_rust::xxh64::xxh64(text.as_bytes(), 2), text));

@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn gradients_are_those_of_differences() {
+    fn gradients_match_finite_differences() {
         let (error, v) = (error(), [0.7, 1.3, 0.4]);
         let mut gradient = vec![0.0; 3];
         error.value(&v, &mut gradient);

@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn query_dependence_is_found_if_and_only_if_it_is_there() {
+    fn query_dependence_is_found_if_and_only_if_it_exists() {
         // With these signals R2 is about .05, and .24 for texts, which come with two numbers without effect.
         let simulated =
             [(Simulated::numbers as fn(u64, usize, f64) -> Simulated, 0.066), (Simulated::texts, 0.4)];

@@ -275,7 +275,7 @@ mod tests {
     use crate::math::Random;
 
     #[test]
-    fn features_and_scores_are_those_of_double_precision_up_to_a_constant() {
+    fn features_and_scores_match_double_precision_up_to_a_constant() {
         let (n, dim, control) = (130, 7, Control::default());
         let mut random = Random::new(5);
         let values: Vec<f64> = (0..n * dim).map(|_| 10.0 + random.symmetric()).collect();

@@ -173,7 +173,7 @@ fn the_smallest_problems_have_maps() {
 }
 
 #[test]
-fn an_indefinite_kernel_is_projected_and_says_so() {
+fn an_indefinite_kernel_is_projected_with_a_warning() {
     let features = documents(80, 3);
     let tanh = kernel(&json!({"tanh": {"scale": 2, "offset": -1}}), &features);
     let map = fit(&tanh, &features, 80);
@@ -248,7 +248,7 @@ fn an_interruption_ends_every_part() {
 
 /// Scores of 1 to 70 rows, in tiles or alone, have the same bits; sorted documents agree up to rounding.
 #[test]
-fn a_score_does_not_depend_on_rows_beside_it_or_functions_evaluated_with_it() {
+fn a_score_does_not_depend_on_other_rows_or_functions_evaluated_with_it() {
     let (features, control) = (documents(70, 5), Control::default());
     for kernel in kernels(&features) {
         let (map, name) = (fit(&kernel, &features, 45), kernel.def.name);

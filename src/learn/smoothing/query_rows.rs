@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_are_those_of_a_search_among_all() {
+    fn the_nearest_match_an_exhaustive_search() {
         let mut random = Random::new(5);
         // Few different values make ties and equal queries; 6,000 queries are more than a sample.
         for (queries, different, count) in

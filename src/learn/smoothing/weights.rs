@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn novel_queries_have_a_number_of_neighbors_of_their_own() {
+    fn novel_queries_have_their_own_number_of_neighbors() {
         let smoothing =
             Smoothing { novel_neighbors: 3, ..Smoothing::new(SmoothingKind::Knn, 1, Bandwidth::Median) };
         let near = |target| smoothing.weights(&[Some(1.0), Some(0.5), Some(2.0), Some(3.0)], 1.0, target);
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_are_those_of_theorem_1() {
+    fn rates_match_theorem_1() {
         // 64^(-1/8) and 4096^(-2/12).
         assert!((bandwidth_rate(64, 1) - 0.594_603_557_501_360_5).abs() < 1e-15);
         assert!((lambda_rate(4096, 1) - 0.25).abs() < 1e-15);
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_are_those_of_the_whole_order() {
+    fn the_nearest_match_a_full_sort() {
         let distances: Vec<Option<f64>> =
             (0..101_u32).map(|i| (i % 9 > 0).then(|| f64::from(i * 37 % 23))).collect();
         let with = |neighbors| {

@@ -35,7 +35,7 @@ fn pairs_satisfy_their_equation_and_are_orthonormal() {
 }
 
 #[test]
-fn equal_eigenvalues_zeros_and_low_rank_are_no_trouble() {
+fn equal_eigenvalues_zeros_and_low_rank_are_handled() {
     let n = 30;
     let of = |entry: &dyn Fn(usize, usize) -> f64| -> Vec<f64> {
         (0..n * n).map(|index| entry(index / n, index % n)).collect()

@@ -32,7 +32,7 @@ fn published(a: &[u32], b: &[u32], coins: &[bool], k: usize) -> Vec<(u32, Team)>
 }
 
 #[test]
-fn lists_are_those_of_the_published_algorithm() {
+fn lists_match_the_published_algorithm() {
     let mut random = Random::new(1);
     for round in 0..3000 {
         let documents = random.below(9);
@@ -86,7 +86,7 @@ const COINS: [u32; 3] = [0x0664_865a, 0x2926_830b, 0x562d_1aae];
 
 /// Computed with an implementation of the specification of XXH64 in Python: 32 coins each, the first in the lowest bit.
 #[test]
-fn coins_are_those_of_another_implementation() {
+fn coins_match_another_implementation() {
     let bits = |impression: &Id, query: &Id| {
         let rounds: Vec<u32> = (0..32).collect();
         let all: Vec<u32> = (0..64).collect();
@@ -175,7 +175,7 @@ fn draw(random: &mut Random, [p_a, p_b, tie]: [f64; 3], impressions: usize) -> T
 }
 
 #[test]
-fn intervals_cover_the_truth_and_equal_rankers_are_seldom_told_apart() {
+fn intervals_cover_the_truth_and_equal_rankers_are_rarely_distinguished() {
     let mut random = Random::new(5);
     for (probabilities, impressions) in
         [([0.2, 0.2, 0.1], 300), ([0.1, 0.2, 0.3], 200), ([0.3, 0.5, 0.0], 100), ([0.02, 0.02, 0.2], 1000)]

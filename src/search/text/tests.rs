@@ -148,7 +148,7 @@ fn is_phrase(starts: &[Vec<usize>], size: &dyn Fn(usize) -> usize) -> bool {
 }
 
 #[test]
-fn features_are_those_of_their_definitions() {
+fn features_match_their_definitions() {
     let mut random = Random::new(1);
     let mut rows = 0;
     for _ in 0..1000 {

@@ -332,7 +332,7 @@ mod tests {
 
     /// The first statement of a connection may read the schema. The probe is prepared once the lock has gone.
     #[test]
-    fn a_lock_at_the_first_statement_is_no_interrupt() {
+    fn a_lock_at_the_first_statement_is_not_an_interrupt() {
         with_two_connections("first", |connection, other| {
             other.execute_batch("BEGIN EXCLUSIVE").unwrap();
             let probe = Probe::of(Database::from_connection(&connection)).unwrap();

@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signatures_tell_names_and_how_many_are_required() {
+    fn signatures_name_parameters_and_count_required_ones() {
         for (signature, names, required) in [
             ("", "", 0),
             ("a, b [, c] [, d]", "a b c d", 2),

@@ -203,7 +203,7 @@ impl TreesSpec {
         if !any(&informs) {
             return Err(match &self.loss {
                 Some(loss) if any(&|labels| loss::pair_count(labels) > 0) => {
-                    grid::not_told_apart(loss, data.n_queries(), false)
+                    grid::not_distinguished(loss, data.n_queries(), false)
                 }
                 _ => grid::nothing_to_learn(data.n_queries()),
             });

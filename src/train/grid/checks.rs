@@ -67,11 +67,11 @@ fn any_informative(loss: &Loss, data: &Dataset) -> Result<()> {
     if any(&|query| loss.is_informative(data.labels(query), data.doc_weights(query))) {
         return Ok(());
     }
-    Err(not_told_apart(loss, data.n_queries(), !data.doc_weights.is_empty()))
+    Err(not_distinguished(loss, data.n_queries(), !data.doc_weights.is_empty()))
 }
 
 /// The error for training sets in which no query is informative.
-pub fn not_told_apart(loss: &Loss, queries: usize, has_weights: bool) -> Error {
+pub fn not_distinguished(loss: &Loss, queries: usize, has_weights: bool) -> Error {
     let weights = if has_weights { ", and documents of weight 0 hardly count" } else { "" };
     let reason = if loss.def().name == "svm_map" {
         "it compares documents at or above the threshold with the others"

@@ -277,7 +277,7 @@ mod tests {
     use crate::cost::loss::{PairLoss, PairWeights};
 
     #[test]
-    fn candidates_of_the_hinge_are_those_of_the_paper() {
+    fn hinge_candidates_match_the_paper() {
         let lambdas = default_lambdas(&Loss::Pair(PairLoss::Hinge, PairWeights::Equal), true, Prior::Zero);
         assert_eq!(lambdas.len(), 61);
         assert!((lambdas[0] - 1e3).abs() < 1e-9 && (lambdas[60] - 1e-3).abs() < 1e-15);

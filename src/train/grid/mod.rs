@@ -15,7 +15,7 @@ pub mod session;
 pub mod spec;
 pub mod train;
 
-pub use checks::{not_told_apart, nothing_to_learn, pairs as check_pairs};
+pub use checks::{not_distinguished, nothing_to_learn, pairs as check_pairs};
 pub use lambdas::default_lambdas;
 pub(super) use presets::PRESETS;
 pub use spec::GridSpec;

@@ -65,7 +65,7 @@ fn a_key_given_twice_is_refused() {
 }
 
 #[test]
-fn text_that_is_no_object_is_refused() {
+fn text_that_is_not_an_object_is_refused() {
     for text in ["", "[]", "{", "7", r#"{"seed": 1e999}"#, "{} x", "{\"columns\": [[}]}"] {
         assert!(message(text).starts_with("options: got '"), "{text}");
     }

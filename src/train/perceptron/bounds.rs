@@ -421,7 +421,7 @@ mod tests {
     use crate::math::dot;
 
     #[test]
-    fn the_least_value_is_that_of_a_fine_search() {
+    fn the_least_value_matches_a_fine_search() {
         let mut random = crate::math::random::Random::new(5);
         for round in 0..200 {
             let mut terms: Vec<Term> = (0..=round % 7)

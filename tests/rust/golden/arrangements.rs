@@ -22,7 +22,7 @@ fn decoded(c: &[f64], order: &[u32], s: &[f64]) -> f64 {
 }
 
 #[test]
-fn losses_and_lists_of_blocks_are_the_files() {
+fn losses_and_lists_of_blocks_match_the_file() {
     for case in cases("diversity.json") {
         let (y, s) = (numbers(&case["y"]), numbers(&case["s"]));
         let k = case["k"].as_u64().unwrap() as usize;
@@ -67,7 +67,7 @@ fn losses_and_lists_of_blocks_are_the_files() {
 }
 
 #[test]
-fn losses_and_arrangements_of_slots_are_the_files() {
+fn losses_and_arrangements_of_slots_match_the_file() {
     for case in cases("matching.json") {
         let scores = rows(&case["scores"]);
         let slots = scores[0].len();

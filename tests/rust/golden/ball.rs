@@ -25,7 +25,7 @@ fn kernel(case: &Value) -> KernelSpec {
 }
 
 #[test]
-fn optima_are_the_files() {
+fn optima_match_the_file() {
     let file = read_listwise("cs_listmle_kernel.json");
     let queries: Vec<Vec<Vec<f64>>> = file["X"].as_array().unwrap().iter().map(rows).collect();
     let all = queries.concat();

@@ -43,7 +43,7 @@ fn assert_is(loss: &dyn QueryLoss, scores: &[f64], value: &Value, gradient: &Val
 }
 
 #[test]
-fn slam_is_the_files() {
+fn slam_matches_the_file() {
     for case in cases("slam_loss.json") {
         let (labels, scores) = (numbers(&case["y"]), numbers(&case["s"]));
         for (name, expected) in case["measures"].as_object().unwrap() {
@@ -66,7 +66,7 @@ fn slam_is_the_files() {
 }
 
 #[test]
-fn list_net_and_list_mle_are_the_files() {
+fn list_net_and_list_mle_match_the_file() {
     for case in cases("listmle.json") {
         let (labels, scores) = (numbers(&case["y"]), numbers(&case["s"]));
         let stable = json!({ "label_order": "stable" });
@@ -91,7 +91,7 @@ fn cs_options(scheme: &str, k: Option<u64>) -> Value {
 }
 
 #[test]
-fn cs_list_mle_is_the_files() {
+fn cs_list_mle_matches_the_file() {
     for case in cases("listmle.json") {
         let (labels, scores) = (numbers(&case["y"]), numbers(&case["s"]));
         for (name, expected) in case["cs"].as_object().unwrap() {
@@ -120,7 +120,7 @@ fn cs_list_mle_is_the_files() {
 }
 
 #[test]
-fn smooth_grad_is_the_files() {
+fn smooth_grad_matches_the_file() {
     for case in cases("smoothgrad.json") {
         let (labels, scores) = (numbers(&case["y"]), numbers(&case["s"]));
         let measure = match (case["measure"].as_str().unwrap(), case["k"].as_u64()) {
@@ -185,7 +185,7 @@ impl Mapped {
 }
 
 #[test]
-fn cs_list_mle_through_kernels_is_the_files() {
+fn cs_list_mle_with_kernels_matches_the_file() {
     const TOLERANCE: f64 = 1e-9;
     let file = read_listwise("cs_listmle_kernel.json");
     let documents: Vec<Vec<Vec<f64>>> = file["X"].as_array().unwrap().iter().map(rows).collect();

@@ -59,7 +59,7 @@ fn misranked(list: &Value) -> Value {
 }
 
 #[test]
-fn the_divisor_of_tau_is_that_of_the_untied_error() {
+fn tau_and_the_untied_error_have_the_same_divisor() {
     // Without ties in the scores tau-b and the error over untied grades hold each other's pairs:
     // C - D = N_untied (1 - 2 mre_untied), tau_b = (C - D) / sqrt(N N_untied).
     let golden: Value = serde_json::from_str(include_str!("qsvm/metrics.json")).unwrap();

@@ -17,7 +17,7 @@ fn numbers(value: &Value) -> Vec<f64> {
 }
 
 #[test]
-fn students_distribution_is_that_of_scipy() {
+fn students_distribution_matches_scipy() {
     let golden = golden();
     for row in golden["tails"].as_array().unwrap() {
         let found = two_sided_t(number(&row["t"]), number(&row["degrees"]));

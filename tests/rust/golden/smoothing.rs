@@ -30,7 +30,7 @@ fn smoothing(kind: SmoothingKind, neighbors: usize) -> Smoothing {
 
 /// The files take the bandwidth over all queries, also those that cannot lend.
 #[test]
-fn weights_and_bandwidths_are_the_files() {
+fn weights_and_bandwidths_match_the_file() {
     for case in json("weights.json")["cases"].as_array().unwrap() {
         let features: Vec<Vec<f64>> = case["q"].as_array().unwrap().iter().map(numbers).collect();
         let observed = case["observed"].as_array().unwrap();
@@ -115,7 +115,7 @@ fn lenders(queries: &[Query], target: usize, method: &str) -> Vec<(usize, f64)> 
 }
 
 #[test]
-fn every_method_makes_the_files_errors_with_the_global_lambda() {
+fn every_method_has_the_errors_of_the_file_with_the_global_lambda() {
     let queries = example();
     let blocks: Vec<PairBlock> =
         queries.iter().map(|query| PairBlock::new(&query.train.0, &query.train.1, 40).unwrap()).collect();

@@ -76,7 +76,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: crate::cases(24), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_optimum_is_that_of_explicit_pairs(
+    fn the_optimum_matches_explicit_pairs(
         seed in any::<u64>(), queries in 1..4usize, docs in 2..20usize, dim in 1..7usize, exponent in -2.5..0.5
     ) {
         let (case, lambda) = (Case::new(seed, queries, docs, dim), 10f64.powf(exponent));

@@ -93,7 +93,7 @@ fn many_samples_take_no_more_memory_than_few() {
 }
 
 #[test]
-fn moments_of_batches_are_those_of_all_values() {
+fn moments_of_batches_add_up_to_the_moments_of_all_values() {
     let values: Vec<f64> = (0..50).map(|i| 1e6 + (f64::from(i) * 0.7).sin()).collect();
     let moments = |values: &[f64]| {
         let mut all = Moments::default();

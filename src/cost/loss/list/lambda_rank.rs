@@ -167,7 +167,7 @@ mod tests {
     proptest::proptest! {
         /// Lists with ties, equal grades and grades below 0, with k below and above the list size.
         #[test]
-        fn derivatives_are_those_of_brute_force(rows in proptest::collection::vec((-1i8..4, -3i8..4), 1..9), k in 1usize..10) {
+        fn derivatives_match_brute_force(rows in proptest::collection::vec((-1i8..4, -3i8..4), 1..9), k in 1usize..10) {
             let grades: Vec<f64> = rows.iter().map(|row| f64::from(row.0)).collect();
             let scores: Vec<f64> = rows.iter().map(|row| 0.5 * f64::from(row.1)).collect();
             let (mut g, mut h) = (vec![7.0; rows.len()], vec![7.0; rows.len()]);

@@ -157,7 +157,7 @@ mod tests {
 
     /// The probabilities of all orders add up to one.
     #[test]
-    fn it_is_a_probability_of_orders() {
+    fn it_is_a_probability_over_orders() {
         let (scores, mut g) = ([0.3, -1.2, 2.0, 0.7], [0.0; 4]);
         let mut total = 0.0;
         for code in 0..256usize {

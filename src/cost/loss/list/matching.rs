@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_without_a_document_of_its_own_takes_no_part() {
+    fn a_slot_without_a_document_is_omitted() {
         let (mut labels, row_groups) = query(3, 3);
         labels[8] = 0.0;
         let mut g = vec![0.0; 9];

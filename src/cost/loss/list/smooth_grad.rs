@@ -159,7 +159,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn the_gradient_is_that_of_differences(rows in proptest::collection::vec((0u8..4, -3.0f64..3.0), 1..9)) {
+        fn the_gradient_matches_finite_differences(rows in proptest::collection::vec((0u8..4, -3.0f64..3.0), 1..9)) {
             let labels: Vec<f64> = rows.iter().map(|row| f64::from(row.0)).collect();
             let scores: Vec<f64> = rows.iter().map(|row| row.1).collect();
             let order = descending(&scores);

@@ -117,7 +117,7 @@ proptest::proptest! {
 
     /// The Hessian of a smooth loss equals differences of gradients.
     #[test]
-    fn a_hessian_is_that_of_differences(rows in rows()) {
+    fn a_hessian_matches_finite_differences(rows in rows()) {
         let (labels, scores, direction) = columns(&rows);
         let n = rows.len();
         for (def, loss) in every().filter(|(def, _)| matches!(def.shape, Shape::Quadratic | Shape::Smooth)) {

@@ -330,7 +330,7 @@ mod tests {
     use crate::math::Random;
 
     #[test]
-    fn sums_of_slabs_are_those_of_double_precision() {
+    fn sums_of_slabs_match_double_precision() {
         let (documents, width, control) = (900, 6, Control::default());
         let mut random = Random::new(2);
         let values: Vec<f64> = (0..documents * width).map(|_| random.symmetric()).collect();

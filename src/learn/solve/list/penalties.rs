@@ -417,7 +417,7 @@ mod ball_tests {
 
     /// On the sphere -g is w times the factor of its ridge; inside g is 0.
     #[test]
-    fn the_answer_is_that_of_the_conditions_of_optimality() {
+    fn the_answer_meets_the_optimality_conditions() {
         let loss = least_squares();
         let block = block(&loss);
         let problem = ListProblem::new(2, &loss, vec![(&block, 1.0)]).unwrap();

@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn the_second_moment_is_that_of_the_plain_loops() {
+    fn the_second_moment_matches_plain_loops() {
         let blocks = blocks();
         let problem = problem(&blocks);
         let control = Control::default();

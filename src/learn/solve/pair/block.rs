@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_features_are_those_of_a_block_with_no_others() {
+    fn the_first_features_equal_a_block_without_the_others() {
         let (n, dim) = (7, 19);
         let labels = [2.0, 0.0, 1.0, 1.0, 0.0, 3.0, 2.0];
         let at = |i: usize, j: usize| ((i * dim + j) as f64 * 0.7).sin();

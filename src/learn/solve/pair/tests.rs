@@ -119,7 +119,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: cases(150), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_optimum_is_that_of_coordinate_descent(shape in shapes(), exponent in -3.0..2.0) {
+    fn the_optimum_matches_coordinate_descent(shape in shapes(), exponent in -3.0..2.0) {
         let blocks = blocks(&shape);
         let problem = problem(&weights(&blocks), 10f64.powf(exponent));
         let (_, report) = fit(&problem, 1e-9);

@@ -14,7 +14,7 @@ use crate::data::Id;
 use users::{Users, fits, read};
 
 #[test]
-fn propensities_are_those_of_the_users_with_both_methods() {
+fn both_methods_find_the_propensities_of_the_users() {
     let mut users = Users::new(1);
     let counted = users.log("pbm", 60_000);
     let cells = counted.cells(0, true);

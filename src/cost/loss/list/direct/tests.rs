@@ -71,7 +71,7 @@ fn regret(query: &DirectQuery, scores: &[f64], sign: f64) -> f64 {
 
 proptest! {
     #[test]
-    fn the_bounds_stand_in_their_order(
+    fn bounds_are_ordered(
         rows in rows(9), any in any::<bool>(), measure in measures(), decoder in decoders()
     ) {
         let [labels, tied, untied] = columns(&rows);
@@ -95,7 +95,7 @@ proptest! {
 
     /// Equation 21 by its definition: the smallest bound over all maximizers of the measure.
     #[test]
-    fn the_minimum_is_that_over_all_maximizers(
+    fn it_is_the_minimum_over_all_maximizers(
         rows in rows(6), any in any::<bool>(), measure in measures(), decoder in decoders()
     ) {
         let [labels, tied, untied] = columns(&rows);
@@ -115,7 +115,7 @@ proptest! {
     }
 
     #[test]
-    fn subgradients_are_those_of_differences(
+    fn subgradients_match_finite_differences(
         rows in rows(9), measure in measures(), decoder in decoders(), bound in 0..BOUNDS.len()
     ) {
         let [labels, _, scores] = columns(&rows);

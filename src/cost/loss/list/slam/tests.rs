@@ -110,7 +110,7 @@ proptest::proptest! {
     /// The loss with position weights is its definition: number i for the document at position i of the ideal order,
     /// 0 after the last, and the mean of a group of equal grades unless `label_ties` is "stable".
     #[test]
-    fn position_weights_are_those_of_the_definition(
+    fn position_weights_match_the_definition(
         rows in proptest::collection::vec((0u8..4, -4i8..4), 1..10),
         numbers in proptest::collection::vec(0u8..4, 1..6),
         average in proptest::bool::ANY,

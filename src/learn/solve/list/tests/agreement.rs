@@ -123,7 +123,7 @@ fn more_features_than_documents_take_the_smaller_system() {
 }
 
 #[test]
-fn sums_of_parts_are_those_of_the_whole() {
+fn sums_of_parts_equal_the_whole() {
     let case = Case::new(2, 30, 11, SQUARED);
     let queries = case.problem().blocks;
     let all = Gram::of(11, &queries).unwrap();

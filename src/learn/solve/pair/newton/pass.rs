@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_margin_is_that_of_the_plain_loops() {
+    fn the_largest_margin_matches_plain_loops() {
         let scores = scores();
         let mut largest = f64::NEG_INFINITY;
         for (a, &first) in START.iter().enumerate() {

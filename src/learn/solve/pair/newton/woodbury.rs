@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn the_solution_is_that_of_the_matrix() {
+    fn the_solution_solves_the_full_matrix() {
         let blocks = blocks();
         let rows: Vec<&[Lanes]> = blocks.iter().flat_map(|block| block.x.chunks_exact(block.width)).collect();
         let width = rows[0].len();

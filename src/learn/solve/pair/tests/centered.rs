@@ -32,7 +32,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: cases(100), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_shifted_optimum_is_that_of_coordinate_descent(
+    fn the_shifted_optimum_matches_coordinate_descent(
         shape in shapes(), exponent in -3.0..2.0, center in 0.0..4.0, linear_term in 0.0..0.2
     ) {
         let blocks = blocks(&shape);
