@@ -66,7 +66,7 @@ def _trees(trees: dict[str, Any], values: list[float]) -> list[dict[str, Any]]:
                 "num_cat": 0,
                 "split_feature": [feature for feature, _, _ in levels],
                 "split_gain": [0] * inner,
-                "threshold": [border for _, border, _ in levels],
+                "threshold": [threshold for _, threshold, _ in levels],
                 "decision_type": [_NAN if missing_above else _NAN_LEFT for _, _, missing_above in levels],
                 "left_child": children[::2],
                 "right_child": children[1::2],

@@ -26,14 +26,14 @@ use crate::train::algorithm::TrainingSpec;
 use crate::train::boosted_trees::early::{MOST_TREES, ScaledRows};
 use crate::train::boosted_trees::{TreeCount, TreesSpec, Use};
 use crate::train::grid;
-use crate::trees::{BinnedParts, BorderSample};
+use crate::trees::{BinnedParts, EdgeSample};
 
 const FACTS_TASK: usize = 0;
-const BORDERS_TASK: usize = 1;
+const EDGES_TASK: usize = 1;
 const BINS_TASK: usize = 2;
 
 /// Kinds of questions, besides [`FACTS`].
-const BORDERS: u64 = 1;
+const EDGES: u64 = 1;
 const BINS: u64 = 2;
 
 /// A training, and the data that it keeps from the packs.
@@ -46,7 +46,7 @@ pub(super) struct PackTrees {
 enum Stage {
     /// Grades and weights of each bucket.
     Facts(Mutex<Judgments>),
-    Borders(Rows, BorderSample),
+    Edges(Rows, EdgeSample),
     Bins(Rows, BinnedParts),
     /// The trees were added.
     Done,
@@ -90,12 +90,12 @@ impl PackTrees {
                 }
                 self.spec.check(&rows.data)?;
                 let (count, is_double) = (rows.data.relevance.len(), facts.is_double());
-                let sample = BorderSample::new(count, facts.dim(), is_double, options.seed, control)?;
-                Stage::Borders(rows, sample)
+                let sample = EdgeSample::new(count, facts.dim(), is_double, options.seed, control)?;
+                Stage::Edges(rows, sample)
             }
-            (Stage::Borders(rows, sample), BORDERS_TASK) => {
-                let borders = sample.borders(options.bins, control)?;
-                let bins = BinnedParts::new(borders, rows.data.relevance.len(), control)?;
+            (Stage::Edges(rows, sample), EDGES_TASK) => {
+                let edges = sample.edges(options.bins, control)?;
+                let bins = BinnedParts::new(edges, rows.data.relevance.len(), control)?;
                 Stage::Bins(rows, bins)
             }
             (stage, _) => stage,
@@ -134,7 +134,7 @@ impl BucketTraining for PackTrees {
         let Some(facts) = facts else { return Ok(None) };
         let facts = Facts::new(facts)?;
         self.advance(FACTS_TASK, &facts, control)?;
-        for (task, kind) in [(BORDERS_TASK, BORDERS), (BINS_TASK, BINS)] {
+        for (task, kind) in [(EDGES_TASK, EDGES), (BINS_TASK, BINS)] {
             let asked = replay.task(task, |asking| {
                 asking.ask(Question::new(kind, Part::All));
                 Ok(())
@@ -180,7 +180,7 @@ impl BucketTraining for PackTrees {
         let facts = Facts::new(replay.result(FACTS_TASK)?.ok_or_else(wrong_length)?)?;
         facts.complete(&mut data, bucket, self.spec.missing)?;
         match &*stage {
-            Stage::Borders(rows, sample) => sample.add(rows.of_bucket(bucket, &data)?, &data.features)?,
+            Stage::Edges(rows, sample) => sample.add(rows.of_bucket(bucket, &data)?, &data.features)?,
             Stage::Bins(rows, bins) => bins.add(rows.of_bucket(bucket, &data)?, &data.features, control)?,
             Stage::Facts(_) | Stage::Done => return Err(Error::Internal("no question is left".to_owned())),
         }

@@ -77,7 +77,7 @@ pub(super) fn of_terms(model: &model::Model, terms: &[Term<'_>], memory: &Memory
         for (splits, values) in trees.zip(leaves) {
             let question = |split: &crate::trees::Split| Question {
                 feature: split.feature,
-                test: Test::AtMost(split.border),
+                test: Test::AtMost(split.threshold),
                 pass_is_above: false,
                 // A missing value goes where its replacement goes.
                 missing_above: match card.missing {

@@ -291,7 +291,7 @@ fn linear_ranker(model: &LinearModel, n: usize) -> Result<(Scaling, Ranker)> {
     if model.bias.abs() <= 0.0 {
         return Ok((scaling, ranker(AnySpace::One(space), weights)));
     }
-    let split = Split { feature: 0, border: 0.0, missing_above: false };
+    let split = Split { feature: 0, threshold: 0.0, missing_above: false };
     let constant = Space::of_trees(n, Forest::new(1, &[split]));
     weights.extend([model.bias; 2]);
     let member = |scaling: Scaling, space| Member { scaling: scaling.into(), space };

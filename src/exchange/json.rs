@@ -210,7 +210,7 @@ impl TermText {
                 depth: forest.depth(),
                 splits: forest
                     .splits()
-                    .map(|split| (split.feature, split.border, split.missing_above))
+                    .map(|split| (split.feature, split.threshold, split.missing_above))
                     .collect(),
             }),
             _ => None,
@@ -274,7 +274,7 @@ impl TermText {
 
 impl TreesText {
     fn space(self, width: usize) -> Space {
-        let split = |(feature, border, missing_above)| Split { feature, border, missing_above };
+        let split = |(feature, threshold, missing_above)| Split { feature, threshold, missing_above };
         let splits: Vec<Split> = self.splits.into_iter().map(split).collect();
         Space::of_trees(width, Forest::new(self.depth, &splits))
     }

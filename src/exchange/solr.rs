@@ -240,18 +240,18 @@ fn solr_threshold(trees: &Trees<'_>, tree: usize, split: &Split<'_>) -> Result<(
         let problem = "missing values do not go where 0 goes, but Solr takes them for 0";
         return Err(trees.refused(tree, split, problem));
     }
-    let border = single_at_most(split.threshold);
+    let threshold = single_at_most(split.threshold);
     // LightGBM writes its zero, 1e-35, for a threshold just above 0.
-    let border = if border > 0.0 && border <= 1e-35 { 0.0 } else { border };
-    if border == f32::NEG_INFINITY {
+    let threshold = if threshold > 0.0 && threshold <= 1e-35 { 0.0 } else { threshold };
+    if threshold == f32::NEG_INFINITY {
         // All numbers go right: they are at most the largest one, so they go left of a swapped split.
         return Ok((f32::MAX, true));
     }
-    let near = (f64::from(border) - f64::from(SOLR_SLACK)) as f32;
+    let near = (f64::from(threshold) - f64::from(SOLR_SLACK)) as f32;
     let exact = [near, near.next_down(), near.next_up()]
         .into_iter()
-        .find(|near| (near + SOLR_SLACK).total_cmp(&border).is_eq());
-    let problem = || format!("Solr adds 1e-6 to thresholds, and no 32-bit float gives {border:?} then");
+        .find(|near| (near + SOLR_SLACK).total_cmp(&threshold).is_eq());
+    let problem = || format!("Solr adds 1e-6 to thresholds, and no 32-bit float gives {threshold:?} then");
     exact.map(|threshold| (threshold, false)).ok_or_else(|| trees.refused(tree, split, &problem()))
 }
 /// Writes a term as a linear Solr model.

@@ -148,7 +148,7 @@ pub fn fill(forest: &Forest, values: &[f64], width: usize, features: &[f64]) -> 
     let of_query = |split: &Split| split.feature >= width;
     // A split of query features becomes a copy of one of documents, whose answer the values do not depend on.
     let any = splits.iter().find(|split| !of_query(split)).copied();
-    let any = any.unwrap_or(Split { feature: 0, border: 0.0, missing_above: false });
+    let any = any.unwrap_or(Split { feature: 0, threshold: 0.0, missing_above: false });
     let (mut of_documents, mut filled) = (splits.clone(), Vec::with_capacity(values.len()));
     let trees = splits.chunks_exact(depth).zip(of_documents.chunks_exact_mut(depth));
     for ((splits, of_documents), all) in trees.zip(values.chunks_exact(1 << depth)) {

@@ -1,4 +1,4 @@
-//! Features in bins: the values between two edges (`borders` in code) are one bin.
+//! Features in bins: the values between two edges are one bin.
 //!
 //! A feature with few values has an edge between any two of them. Otherwise the edges divide the rows into bins of
 //! about equal size. With many rows, edges are computed from a sample: one random row of each block, and the
@@ -32,13 +32,13 @@ pub const MISSING: u8 = 0;
 
 /// The bin edges of all features.
 #[derive(Debug, Clone)]
-pub struct Borders(Vec<FeatureBorders>);
+pub struct BinEdges(Vec<FeatureEdges>);
 
 /// The bin edges of a feature.
 #[derive(Debug, Clone, Default)]
-pub struct FeatureBorders {
+pub struct FeatureEdges {
     /// Ascending; a value belongs to the bin 1 + number of edges below it.
-    pub borders: Vec<f64>,
+    pub edges: Vec<f64>,
     /// Whether a value is missing.
     pub has_missing: bool,
 }
@@ -88,7 +88,7 @@ impl BinColumn {
     }
 }
 
-impl Borders {
+impl BinEdges {
     /// At most `bins` bins for each feature, from 2 to [`MAX_BINS`]. NaN is missing. `seed` chooses the sample of more than
     /// 65,536 rows.
     ///
@@ -108,15 +108,15 @@ impl Borders {
             })?;
             let of_feature = |sample: Sample| {
                 control.check()?;
-                Ok(sample.borders(step > 1, bins))
+                Ok(sample.edges(step > 1, bins))
             };
-            samples.into_iter().map(of_feature).collect::<Result<Vec<FeatureBorders>>>()
+            samples.into_iter().map(of_feature).collect::<Result<Vec<FeatureEdges>>>()
         };
         Ok(Self(parallel::try_map(blocks, find)?.concat()))
     }
 
     /// The bin edges of these features.
-    pub fn of_features(features: Vec<FeatureBorders>) -> Self {
+    pub fn of_features(features: Vec<FeatureEdges>) -> Self {
         Self(features)
     }
 
@@ -136,7 +136,7 @@ impl Borders {
     }
 
     /// The edges of a feature.
-    pub fn of(&self, feature: usize) -> &FeatureBorders {
+    pub fn of(&self, feature: usize) -> &FeatureEdges {
         &self.0[feature]
     }
 
@@ -147,7 +147,7 @@ impl Borders {
 
     /// Largest number of bins of a feature, including the bin of missing values.
     pub fn stride(&self) -> usize {
-        2 + self.0.iter().map(|feature| feature.borders.len()).max().unwrap_or(0)
+        2 + self.0.iter().map(|feature| feature.edges.len()).max().unwrap_or(0)
     }
 
     /// Memory in bytes for binned documents, and for the values from which edges are computed.
@@ -171,9 +171,9 @@ impl Borders {
                 grow(bins, n)?;
             }
             each_chunk(features, columns.clone(), control, |column, _, values| {
-                let borders = &self.0[columns.start + column];
-                if borders.bins() > 1 {
-                    bins[column].extend(values.iter().map(|value| borders.bin(*value)));
+                let edges = &self.0[columns.start + column];
+                if edges.bins() > 1 {
+                    bins[column].extend(values.iter().map(|value| edges.bin(*value)));
                 }
             })?;
             Ok(bins)
@@ -183,10 +183,10 @@ impl Borders {
     }
 }
 
-impl FeatureBorders {
+impl FeatureEdges {
     /// Number of bins in use.
     fn bins(&self) -> usize {
-        1 + self.borders.len() + usize::from(self.has_missing)
+        1 + self.edges.len() + usize::from(self.has_missing)
     }
 
     /// The bin of a value.
@@ -194,7 +194,7 @@ impl FeatureBorders {
         if value.is_nan() {
             return MISSING;
         }
-        1 + self.borders.partition_point(|border| *border < value) as u8
+        1 + self.edges.partition_point(|edge| *edge < value) as u8
     }
 }
 
@@ -246,10 +246,10 @@ impl Sample {
     }
 
     /// The edges of at most `bins` bins. `is_part`: whether there are other rows.
-    pub fn borders(self, is_part: bool, bins: usize) -> FeatureBorders {
+    pub fn edges(self, is_part: bool, bins: usize) -> FeatureEdges {
         let has_missing = self.has_missing;
-        let borders = between(&self.sorted(is_part), bins - usize::from(has_missing));
-        FeatureBorders { borders, has_missing }
+        let edges = between(&self.sorted(is_part), bins - usize::from(has_missing));
+        FeatureEdges { edges, has_missing }
     }
 
     /// Values in ascending order, with the range if they are a sample.
@@ -303,10 +303,10 @@ fn between(values: &[f64], bins: usize) -> Vec<f64> {
     // 1. Where each value ends.
     let n = values.len();
     let ends: Vec<usize> = (1..=n).filter(|end| *end == n || values[end - 1] < values[*end]).collect();
-    let mut borders = Vec::new();
+    let mut edges = Vec::new();
     let mut start = 0;
     for (number, pair) in ends.windows(2).enumerate() {
-        let left = bins.saturating_sub(borders.len());
+        let left = bins.saturating_sub(edges.len());
         if left < 2 {
             break;
         }
@@ -314,11 +314,11 @@ fn between(values: &[f64], bins: usize) -> Vec<f64> {
         let size = (n - start) as f64 / left as f64;
         let (without, with) = ((pair[0] - start) as f64, (pair[1] - start) as f64);
         if ends.len() - number <= left || size - without < with - size {
-            borders.push(middle(values[pair[0] - 1], values[pair[0]]));
+            edges.push(middle(values[pair[0] - 1], values[pair[0]]));
             start = pair[0];
         }
     }
-    borders
+    edges
 }
 
 /// A number that is at least `low` and below `high`.
@@ -337,16 +337,16 @@ mod tests {
         assert_eq!(between(&[1.0, 1.0, 1.0], 5), [] as [f64; 0]);
         assert_eq!(between(&[], 5), [] as [f64; 0]);
         let values: Vec<f64> = (0..1000).map(f64::from).collect();
-        let borders = between(&values, 10);
-        assert_eq!(borders.len(), 9);
-        for (number, border) in borders.iter().enumerate() {
-            assert!((border - 100.0 * (number + 1) as f64).abs() <= 1.0, "{borders:?}");
+        let edges = between(&values, 10);
+        assert_eq!(edges.len(), 9);
+        for (number, edge) in edges.iter().enumerate() {
+            assert!((edge - 100.0 * (number + 1) as f64).abs() <= 1.0, "{edges:?}");
         }
         // A value in most rows is a separate bin.
         let mut skewed = vec![0.0; 5000];
         skewed.extend(&values[1..]);
-        let borders = between(&skewed, 11);
-        assert_eq!((borders.len(), borders[0]), (10, 0.5), "{borders:?}");
+        let edges = between(&skewed, 11);
+        assert_eq!((edges.len(), edges[0]), (10, 0.5), "{edges:?}");
     }
 
     #[test]
@@ -360,17 +360,17 @@ mod tests {
         let value = |row: usize| if row == 5 { 9.0 } else { f64::from(u8::from(row.is_multiple_of(4))) };
         let features = Matrix::F64(crate::data::shaped(rows, 1, (0..rows).map(value).collect()));
         let find =
-            |seed| Borders::find(&features, 8, seed, &Control::default()).unwrap().0[0].borders.clone();
+            |seed| BinEdges::find(&features, 8, seed, &Control::default()).unwrap().0[0].edges.clone();
         assert_eq!((find(0), find(1)), (vec![0.5, 5.0], vec![0.5, 5.0]));
     }
 
     #[test]
-    fn a_border_separates_neighbors_in_double_precision() {
+    fn an_edge_separates_neighbors_in_double_precision() {
         let low = 1.0_f64;
         let high = low.next_up();
-        let border = middle(low, high);
-        assert!(low <= border && border < high);
-        let border = middle(f64::MIN, f64::MAX);
-        assert!(border.is_finite() && border < f64::MAX);
+        let edge = middle(low, high);
+        assert!(low <= edge && edge < high);
+        let edge = middle(f64::MIN, f64::MAX);
+        assert!(edge.is_finite() && edge < f64::MAX);
     }
 }

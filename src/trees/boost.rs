@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::bins::{BinColumn, Binned, Borders};
+use super::bins::{BinColumn, Binned, BinEdges};
 use super::forest::{Forest, Split};
 use super::histogram::{Cut, Histograms, Level};
 use super::rows::{LOSS_BYTES, Packing, ROW_BYTES, RandomWeights, Shard, Targets, shards};
@@ -97,7 +97,7 @@ pub struct Boosting<'a> {
     learning_rate: f64,
     /// Number of features that a tree may split.
     sampled: usize,
-    borders: &'a Borders,
+    edges: &'a BinEdges,
     /// As [`Prepared::signs`].
     signs: &'a [i8],
     histograms: Histograms<'a>,
@@ -122,7 +122,7 @@ pub struct Boosting<'a> {
 /// Features in bins, with the bytes that they take.
 pub struct Prepared {
     /// The bin edges.
-    pub borders: Borders,
+    pub edges: BinEdges,
     pub binned: Binned,
     /// For each feature 1 or -1 if the score must not fall or rise with it, otherwise 0; those after the last are 0.
     pub signs: Vec<i8>,
@@ -132,7 +132,7 @@ pub struct Prepared {
 impl Prepared {
     /// Bytes of documents in bins.
     pub fn bytes_of(features: &Matrix) -> u64 {
-        Borders::bytes_needed(features.rows(), features.columns())
+        BinEdges::bytes_needed(features.rows(), features.columns())
     }
 
     /// Puts the features of documents into at most `bins` bins, from 2 to [`super::bins::MAX_BINS`]. `seed`: for samples.
@@ -143,19 +143,19 @@ impl Prepared {
         let bytes = Self::bytes_of(features);
         let what = format_args!("{} documents in bins", features.rows());
         let memory = control.reserve(bytes, what, WAY_OUT)?;
-        let borders = Borders::find(features, bins, seed, control)?;
-        let binned = borders.bin(features, control)?;
-        Ok(Self { borders, binned, signs: Vec::new(), memory: vec![memory] })
+        let edges = BinEdges::find(features, bins, seed, control)?;
+        let binned = edges.bin(features, control)?;
+        Ok(Self { edges, binned, signs: Vec::new(), memory: vec![memory] })
     }
 
     /// Documents in bins, with the bytes that they take.
-    pub(super) fn of_bins(borders: Borders, binned: Binned, memory: Reservation) -> Self {
-        Self { borders, binned, signs: Vec::new(), memory: vec![memory] }
+    pub(super) fn of_bins(edges: BinEdges, binned: Binned, memory: Reservation) -> Self {
+        Self { edges, binned, signs: Vec::new(), memory: vec![memory] }
     }
 
     /// Appends the features of `other`, for the same documents.
     pub fn append(&mut self, other: Self) {
-        self.borders.append(other.borders);
+        self.edges.append(other.edges);
         self.binned.columns.extend(other.binned.columns);
         self.memory.extend(other.memory);
     }
@@ -169,17 +169,17 @@ impl Prepared {
         let memory = control.reserve(bytes, "documents in bins without held-out rows", WAY_OUT)?;
         let mut columns = self.binned.columns.clone();
         for (feature, values) in others {
-            let borders = self.borders.of(*feature);
-            let bins = values.iter().map(|value| borders.bin(*value)).collect();
+            let edges = self.edges.of(*feature);
+            let bins = values.iter().map(|value| edges.bin(*value)).collect();
             columns[*feature] = BinColumn::Memory(Arc::new(bins));
         }
         let signs = self.signs.clone();
-        Ok(Self { signs, ..Self::of_bins(self.borders.clone(), Binned { columns }, memory) })
+        Ok(Self { signs, ..Self::of_bins(self.edges.clone(), Binned { columns }, memory) })
     }
 
     /// Removes all but the first features.
     pub fn truncate(&mut self, features: usize) {
-        self.borders.truncate(features);
+        self.edges.truncate(features);
         self.binned.columns.truncate(features);
     }
 }
@@ -218,8 +218,8 @@ impl<'a> Boosting<'a> {
         options: TreeOptions,
         control: &Control,
     ) -> Result<Self> {
-        let Prepared { borders, binned, signs, .. } = prepared;
-        let features = borders.varying();
+        let Prepared { edges, binned, signs, .. } = prepared;
+        let features = edges.varying();
         if features.is_empty() {
             return Err(Error::Data(
                 "every feature has the same value in all rows, so there is nothing to split".to_owned(),
@@ -228,7 +228,7 @@ impl<'a> Boosting<'a> {
         // 1. Memory.
         let rows = targets.grades.len();
         let sampled = sampled(features.len(), rows, &options);
-        let numbers = Histograms::numbers(borders, options.depth).saturating_mul(sampled);
+        let numbers = Histograms::numbers(edges, options.depth).saturating_mul(sampled);
         let numbers = numbers.saturating_add(leaves::numbers(1 << options.depth));
         let of_losses = if targets.loss.is_some() { bytes_of::<[u8; LOSS_BYTES]>(rows) } else { 0 };
         let bytes = bytes_of::<f64>(numbers)
@@ -248,9 +248,9 @@ impl<'a> Boosting<'a> {
             options,
             learning_rate: options.learning_rate(rows),
             sampled,
-            borders,
+            edges,
             signs,
-            histograms: Histograms::new(binned, borders, sampled, options.depth),
+            histograms: Histograms::new(binned, edges, sampled, options.depth),
             features,
             ridge: RIDGE * mean,
             equal_weights: equal,
@@ -288,7 +288,7 @@ impl<'a> Boosting<'a> {
         let shards = self.shards.iter_mut().collect();
         parallel::each_of(shards, |_, shard: &mut Shard| shard.add(&values));
         self.reserve_tree(cuts.len(), values.len())?;
-        self.splits.extend(cuts.iter().map(|cut| cut.split(self.borders)));
+        self.splits.extend(cuts.iter().map(|cut| cut.split(self.edges)));
         let first = self.values.len();
         self.values.extend(values);
         Ok(Tree { cuts, values: &self.values[first..] })

@@ -1,4 +1,4 @@
-//! The thresholds (`borders` in code) that splits compare a feature with.
+//! The thresholds that splits compare a feature with.
 //!
 //! All trees together compare a feature with few different thresholds. A document is compared once with the thresholds of
 //! a feature; its bin is the number of thresholds below its value. A split then compares bins of one byte.
@@ -23,7 +23,7 @@ pub struct Column {
     pub feature: usize,
     pub missing_above: bool,
     /// Ascending.
-    pub borders: Vec<f64>,
+    pub thresholds: Vec<f64>,
     /// For each threshold the smallest `f32` above it: a value in single precision is at least this key if
     /// it is above the threshold.
     search: Search,
@@ -33,21 +33,21 @@ pub struct Column {
 type StoredColumn = (usize, bool, Vec<f64>);
 
 impl From<StoredColumn> for Column {
-    fn from((feature, missing_above, borders): StoredColumn) -> Self {
-        let search = Search::new(borders.iter().map(|border| single_above(*border)));
-        Self { feature, missing_above, borders, search }
+    fn from((feature, missing_above, thresholds): StoredColumn) -> Self {
+        let search = Search::new(thresholds.iter().map(|threshold| single_above(*threshold)));
+        Self { feature, missing_above, thresholds, search }
     }
 }
 
 impl From<Column> for StoredColumn {
     fn from(column: Column) -> Self {
-        (column.feature, column.missing_above, column.borders)
+        (column.feature, column.missing_above, column.thresholds)
     }
 }
 
 impl PartialEq for Column {
     fn eq(&self, other: &Self) -> bool {
-        (self.column(), &self.borders) == (other.column(), &other.borders)
+        (self.column(), &self.thresholds) == (other.column(), &other.thresholds)
     }
 }
 
@@ -67,7 +67,7 @@ impl Keyed for f32 {
 impl Keyed for f64 {
     #[inline(always)]
     fn key_above(column: &Column, index: usize) -> Self {
-        column.borders[index].next_up()
+        column.thresholds[index].next_up()
     }
 }
 
@@ -92,8 +92,8 @@ impl Column {
             return self.bin_of_missing();
         }
         // Numbers in double precision can have the same key.
-        if !T::IS_SINGLE && bin > 0 && self.borders[bin - 1] >= value {
-            bin = self.borders.partition_point(|border| *border < value);
+        if !T::IS_SINGLE && bin > 0 && self.thresholds[bin - 1] >= value {
+            bin = self.thresholds.partition_point(|threshold| *threshold < value);
         }
         bin as u8
     }
@@ -103,7 +103,7 @@ simd! {
     /// Bins for a block of values.
     pub fn find_bins<'a; T: Keyed>(column: &'a Column, values: &'a [T; BLOCK], bins: &'a mut [u8; BLOCK]) {
         let mut counts = [0_u32; BLOCK];
-        for index in 0..column.borders.len() {
+        for index in 0..column.thresholds.len() {
             let key = T::key_above(column, index);
             for lane in 0..BLOCK {
                 counts[lane] += u32::from(values[lane] >= key);
@@ -164,8 +164,8 @@ mod tests {
     use crate::math::Baseline;
 
     #[test]
-    fn a_bin_is_the_number_of_borders_below() {
-        let borders = [
+    fn a_bin_is_the_number_of_thresholds_below() {
+        let thresholds = [
             vec![0.5],
             (0..255).map(|i| f64::from(i) * 0.1).collect(),
             // Numbers with the same key in single precision.
@@ -173,11 +173,11 @@ mod tests {
             vec![-1e300, -1e-300, 1e-300, 1e300],
             vec![-1.0, -0.0, 1.0, f64::MAX],
         ];
-        for borders in borders {
-            let column = Column::from((0, false, borders.clone()));
-            let near = borders.iter().flat_map(|x| [*x, x.next_up(), x.next_down(), f64::from(*x as f32)]);
+        for thresholds in thresholds {
+            let column = Column::from((0, false, thresholds.clone()));
+            let near = thresholds.iter().flat_map(|x| [*x, x.next_up(), x.next_down(), f64::from(*x as f32)]);
             for x in near.chain([f64::MIN, f64::MAX, -0.0]).filter(|x| x.is_finite()) {
-                let count = |x: f64| borders.iter().filter(|border| **border < x).count() as u8;
+                let count = |x: f64| thresholds.iter().filter(|threshold| **threshold < x).count() as u8;
                 assert_eq!(column.bin::<Baseline, f64>(x), count(x), "{x}");
                 let mut bins = [0; BLOCK];
                 find_bins(&column, &[x; BLOCK], &mut bins);

@@ -9,7 +9,7 @@ use crate::base::{Result, Ticks, bytes_of, require};
 use crate::math::{compare, sort_items};
 
 /// Largest number of different thresholds of a column.
-const MOST_BORDERS: usize = 255;
+const MOST_THRESHOLDS: usize = 255;
 
 /// A question about a document: is the value of a feature above a threshold? The bit of the leaf is
 ///
@@ -24,7 +24,7 @@ pub struct Split {
     /// Number of the feature, from 0.
     pub feature: usize,
     /// The largest value that is not above; finite.
-    pub border: f64,
+    pub threshold: f64,
     /// Whether a missing value counts as above. False for features without missing values in training: they are then
     /// below every threshold.
     pub missing_above: bool,
@@ -33,7 +33,7 @@ pub struct Split {
 impl Split {
     /// The answer for a value; NaN is a missing one.
     pub fn is_above(&self, value: f64) -> bool {
-        if value.is_nan() { self.missing_above } else { value > self.border }
+        if value.is_nan() { self.missing_above } else { value > self.threshold }
     }
 
     /// The column that it shares with other splits.
@@ -42,7 +42,7 @@ impl Split {
     }
 
     fn order(&self, other: &Self) -> Ordering {
-        self.column().cmp(&other.column()).then_with(|| compare(self.border, other.border))
+        self.column().cmp(&other.column()).then_with(|| compare(self.threshold, other.threshold))
     }
 }
 
@@ -85,14 +85,14 @@ impl Forest {
         let same = |a: &Split, b: &Split| a.column() == b.column();
         let of_column = |questions: &[Split]| {
             let (feature, missing_above) = questions[0].column();
-            let borders: Vec<f64> = questions.iter().map(|split| split.border).collect();
-            (feature, missing_above, borders).into()
+            let thresholds: Vec<f64> = questions.iter().map(|split| split.threshold).collect();
+            (feature, missing_above, thresholds).into()
         };
         let columns: Vec<Column> = known.chunk_by(same).map(of_column).collect();
         // 2. The number of each split among them.
         let number = |split: &Split| {
             let column = columns.partition_point(|column: &Column| column.column() < split.column());
-            let rank = columns[column].borders.partition_point(|border| *border < split.border);
+            let rank = columns[column].thresholds.partition_point(|threshold| *threshold < split.threshold);
             (column as u32, rank as u8)
         };
         let splits: Vec<(u32, u8)> = splits.iter().map(number).collect();
@@ -116,9 +116,9 @@ impl Forest {
 
     /// Bytes that it takes.
     pub fn bytes(&self) -> u64 {
-        let borders = self.columns.iter().map(|column| column.borders.len()).sum();
+        let thresholds = self.columns.iter().map(|column| column.thresholds.len()).sum();
         bytes_of::<Column>(self.columns.len())
-            + bytes_of::<[f64; 2]>(borders)
+            + bytes_of::<[f64; 2]>(thresholds)
             + bytes_of::<u64>(self.splits.len())
             + bytes_of::<LevelSplits>(self.levels.len())
     }
@@ -131,8 +131,9 @@ impl Forest {
     /// The splits, level by level, tree by tree.
     pub fn splits(&self) -> impl Iterator<Item = Split> + '_ {
         self.splits.iter().map(|&(column, rank)| {
-            let Column { feature, missing_above, borders, .. } = &self.columns[column as usize];
-            Split { feature: *feature, border: borders[usize::from(rank)], missing_above: *missing_above }
+            let Column { feature, missing_above, thresholds, .. } = &self.columns[column as usize];
+            let threshold = thresholds[usize::from(rank)];
+            Split { feature: *feature, threshold, missing_above: *missing_above }
         })
     }
 
@@ -144,11 +145,11 @@ impl Forest {
     }
 
     /// Whether each column has thresholds, few enough for their indices.
-    pub(super) fn has_valid_borders(&self) -> bool {
-        self.columns.iter().all(|Column { borders, .. }| {
-            (1..=MOST_BORDERS).contains(&borders.len())
-                && borders.iter().all(|border| border.is_finite())
-                && borders.windows(2).all(|pair| pair[0] < pair[1])
+    pub(super) fn has_valid_thresholds(&self) -> bool {
+        self.columns.iter().all(|Column { thresholds, .. }| {
+            (1..=MOST_THRESHOLDS).contains(&thresholds.len())
+                && thresholds.iter().all(|threshold| threshold.is_finite())
+                && thresholds.windows(2).all(|pair| pair[0] < pair[1])
         })
     }
 
@@ -160,7 +161,7 @@ impl Forest {
         let ordered = self.columns.windows(2).all(|pair| pair[0].column() < pair[1].column());
         let known = |&(column, rank): &(u32, u8)| {
             let column = self.columns.get(column as usize);
-            column.is_some_and(|column| usize::from(rank) < column.borders.len())
+            column.is_some_and(|column| usize::from(rank) < column.thresholds.len())
         };
         require(
             "trees",
@@ -170,7 +171,7 @@ impl Forest {
                 (self.depth > 0 && self.splits.len().is_multiple_of(self.depth), "full trees"),
                 (self.columns.iter().all(|column| column.feature < width), "splits of its features"),
                 (ordered, "features in ascending order"),
-                (self.has_valid_borders(), "finite thresholds in ascending order"),
+                (self.has_valid_thresholds(), "finite thresholds in ascending order"),
                 (self.splits.iter().all(known), "thresholds of its features"),
             ],
         )

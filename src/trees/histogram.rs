@@ -8,7 +8,7 @@
 
 use std::borrow::Cow;
 
-use super::bins::{BinColumn, Binned, Borders, MISSING};
+use super::bins::{BinColumn, Binned, BinEdges, MISSING};
 use super::forest::Split;
 use super::rows::{Listed, Packing, Shard};
 use crate::base::{Control, Error, Result, bytes_of, parallel};
@@ -38,18 +38,18 @@ impl Cut {
     }
 
     /// The split of values.
-    pub fn split(&self, borders: &Borders) -> Split {
+    pub fn split(&self, edges: &BinEdges) -> Split {
         let Self { feature, bin, missing_above, .. } = *self;
         // After the last edge there are only missing values.
-        let border = borders.of(feature).borders.get(usize::from(bin) - 1).copied().unwrap_or(f64::MAX);
-        Split { feature, border, missing_above }
+        let threshold = edges.of(feature).edges.get(usize::from(bin) - 1).copied().unwrap_or(f64::MAX);
+        Split { feature, threshold, missing_above }
     }
 }
 
 /// Finds the splits of a tree.
 pub struct Histograms<'a> {
     binned: &'a Binned,
-    borders: &'a Borders,
+    edges: &'a BinEdges,
     stride: usize,
     /// For each feature of the current tree, sums by leaf and bin.
     sums: Vec<Vec<i64>>,
@@ -72,9 +72,9 @@ pub struct Level<'a> {
 
 impl<'a> Histograms<'a> {
     /// Histograms of up to `features` features and trees of this depth.
-    pub fn new(binned: &'a Binned, borders: &'a Borders, features: usize, depth: usize) -> Self {
-        let stride = borders.stride();
-        Self { binned, borders, stride, sums: vec![vec![0; stride << (depth - 1)]; features] }
+    pub fn new(binned: &'a Binned, edges: &'a BinEdges, features: usize, depth: usize) -> Self {
+        let stride = edges.stride();
+        Self { binned, edges, stride, sums: vec![vec![0; stride << (depth - 1)]; features] }
     }
 
     /// The bins of a feature.
@@ -93,8 +93,8 @@ impl<'a> Histograms<'a> {
     }
 
     /// Numbers in the histograms of a feature.
-    pub fn numbers(borders: &Borders, depth: usize) -> usize {
-        borders.stride() << (depth - 1)
+    pub fn numbers(edges: &BinEdges, depth: usize) -> usize {
+        edges.stride() << (depth - 1)
     }
 
     /// The best split of a level; the first among equals.
@@ -102,8 +102,8 @@ impl<'a> Histograms<'a> {
     /// # Errors
     /// An interrupt.
     pub fn best(&mut self, shards: &[Shard], level: Level<'_>, control: &Control) -> Result<Cut> {
-        let Self { binned, borders, stride, sums } = self;
-        let (binned, borders, stride) = (*binned, *borders, *stride);
+        let Self { binned, edges, stride, sums } = self;
+        let (binned, edges, stride) = (*binned, *edges, *stride);
         let blocks = level.features.chunks(BLOCK).zip(sums.chunks_mut(BLOCK)).collect();
         let find = |_, (features, sums): (&[usize], &mut [Vec<i64>])| -> Result<Option<Cut>> {
             control.check()?;
@@ -113,7 +113,7 @@ impl<'a> Histograms<'a> {
             let mut best: Option<Cut> = None;
             for (feature, sums) in features.iter().zip(sums) {
                 halve(sums, level, stride);
-                let cut = best_of(*feature, borders, sums, stride, level);
+                let cut = best_of(*feature, edges, sums, stride, level);
                 best = better(best, cut);
             }
             Ok(best)
@@ -198,9 +198,9 @@ fn halve(sums: &mut [i64], level: Level<'_>, stride: usize) {
 }
 
 /// The best split of a feature.
-fn best_of(feature: usize, borders: &Borders, sums: &[i64], stride: usize, level: Level<'_>) -> Option<Cut> {
-    let of = borders.of(feature);
-    let values = of.borders.len() + 1;
+fn best_of(feature: usize, edges: &BinEdges, sums: &[i64], stride: usize, level: Level<'_>) -> Option<Cut> {
+    let of = edges.of(feature);
+    let values = of.edges.len() + 1;
     let (mut below, mut above, mut running) = ([0.0; MOST], [0.0; MOST], [0; MOST]);
     let sign = level.signs.get(feature).copied().unwrap_or(0);
     for leaf in sums[..stride << level.number].chunks_exact(stride) {

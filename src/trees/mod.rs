@@ -35,6 +35,6 @@ pub use {
     bins::{Binned, MAX_BINS},
     boost::{Boosting, Fitted, Prepared, RowWeights, TreeOptions},
     columns::MAX_DEPTH,
-    parts::{BinnedParts, BorderSample},
+    parts::{BinnedParts, EdgeSample},
     rows::Targets,
 };

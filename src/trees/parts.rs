@@ -2,7 +2,7 @@
 //!
 //! A first pass over the parts samples rows, from which bin edges are computed; a second pass bins them. Each
 //! document has the row number that it has if all documents are in memory. So the sample, the edges and the bins
-//! equal the results of [`Borders::find`] and [`Borders::bin`], for any parts in any order. A part may come again: it
+//! equal the results of [`BinEdges::find`] and [`BinEdges::bin`], for any parts in any order. A part may come again: it
 //! writes the same values.
 
 use std::ops::Range;
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ndarray::Array2;
 
-use super::bins::{self, BinColumn, Binned, Borders, FeatureBorders, Sample};
+use super::bins::{self, BinColumn, Binned, BinEdges, FeatureEdges, Sample};
 use super::boost::{Prepared, WAY_OUT};
 use crate::base::{Control, Error, Reservation, Result, TemporaryFile, Ticks, bytes_of, parallel, zeros};
 use crate::data::{Matrix, Slice, shaped};
@@ -20,7 +20,7 @@ use crate::math::Element;
 pub type RowNumbers = [Range<usize>];
 
 /// The rows from which bin edges are computed.
-pub struct BorderSample {
+pub struct EdgeSample {
     /// Their numbers, ascending.
     drawn: Vec<usize>,
     /// Whether there are other rows.
@@ -43,12 +43,12 @@ const NOTHING: ValueRange = (f64::INFINITY, f64::NEG_INFINITY, false);
 
 /// The bins of all documents.
 pub struct BinnedParts {
-    borders: Borders,
+    edges: BinEdges,
     columns: Mutex<Vec<BinColumn>>,
     memory: Reservation,
 }
 
-impl BorderSample {
+impl EdgeSample {
     /// An empty sample of `rows` rows with `features` features. `seed` chooses the rows.
     ///
     /// # Errors
@@ -92,17 +92,17 @@ impl BorderSample {
     ///
     /// # Errors
     /// An interrupt.
-    pub fn borders(self, bins: usize, control: &Control) -> Result<Borders> {
+    pub fn edges(self, bins: usize, control: &Control) -> Result<BinEdges> {
         let Self { drawn, is_part, found, .. } = self;
         let Found { values, ranges } = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let of_feature = |feature: usize| -> Result<FeatureBorders> {
+        let of_feature = |feature: usize| -> Result<FeatureEdges> {
             control.check()?;
             let at = |number: usize| values.at(number, feature);
             let (low, high, has_missing) = ranges[feature];
             let values = (0..drawn.len()).map(at).filter(|value| !value.is_nan()).collect();
-            Ok(Sample { values, range: (low, high), has_missing }.borders(is_part, bins))
+            Ok(Sample { values, range: (low, high), has_missing }.edges(is_part, bins))
         };
-        Ok(Borders::of_features(parallel::try_map(ranges.len(), of_feature)?))
+        Ok(BinEdges::of_features(parallel::try_map(ranges.len(), of_feature)?))
     }
 }
 
@@ -142,11 +142,11 @@ impl BinnedParts {
     ///
     /// # Errors
     /// No temporary file can be made.
-    pub fn new(borders: Borders, rows: usize, control: &Control) -> Result<Self> {
-        let varying = borders.varying();
+    pub fn new(edges: BinEdges, rows: usize, control: &Control) -> Result<Self> {
+        let varying = edges.varying();
         let mut memory = control.memory().nothing();
         let mut columns: Vec<BinColumn> =
-            (0..borders.len()).map(|_| BinColumn::Memory(Arc::default())).collect();
+            (0..edges.len()).map(|_| BinColumn::Memory(Arc::default())).collect();
         let bytes = bytes_of::<u8>(rows).saturating_mul(varying.len() as u64);
         if bytes <= control.memory().available() / 2 {
             memory.resize(bytes, format_args!("{rows} documents in bins"), WAY_OUT)?;
@@ -159,7 +159,7 @@ impl BinnedParts {
                 columns[feature] = BinColumn::File(Arc::clone(&file), number as u64 * rows as u64, rows);
             }
         }
-        Ok(Self { borders, columns: Mutex::new(columns), memory })
+        Ok(Self { edges, columns: Mutex::new(columns), memory })
     }
 
     /// Adds the documents of a part.
@@ -167,9 +167,9 @@ impl BinnedParts {
     /// # Errors
     /// An interrupt; too little memory; a full disk.
     pub fn add(&self, row_numbers: &RowNumbers, features: &Matrix, control: &Control) -> Result<()> {
-        let part = self.borders.bin(features, control)?;
+        let part = self.edges.bin(features, control)?;
         let mut columns = parallel::lock(&self.columns);
-        for feature in self.borders.varying() {
+        for feature in self.edges.varying() {
             let (bins, mut first) = (part.columns[feature].bins(control)?, 0);
             for rows in row_numbers {
                 columns[feature].write(rows.start, &bins[first..first + rows.len()])?;
@@ -182,7 +182,7 @@ impl BinnedParts {
     /// All documents in bins, once all parts were added.
     pub fn prepared(self) -> Prepared {
         let columns = self.columns.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Prepared::of_bins(self.borders, Binned { columns }, self.memory)
+        Prepared::of_bins(self.edges, Binned { columns }, self.memory)
     }
 }
 
@@ -196,7 +196,7 @@ mod tests {
 
     /// More rows than a sample has, in two parts of alternating queries.
     #[test]
-    fn parts_in_any_order_have_the_borders_and_bins_of_all_rows() {
+    fn parts_in_any_order_have_the_edges_and_bins_of_all_rows() {
         const ROWS: usize = 150_000;
         let mut random = Random::new(1);
         let mut value = |column: usize| match column {
@@ -246,18 +246,18 @@ mod tests {
         // The second time the bins are in a file.
         for (order, limit) in [([0, 1, 0], None), ([1, 1, 0], Some(4_000_000))] {
             let control = Control::with_memory(Memory::limited(limit));
-            let sample = BorderSample::new(ROWS, 3, true, 5, &control).unwrap();
+            let sample = EdgeSample::new(ROWS, 3, true, 5, &control).unwrap();
             order.map(part).iter().for_each(|(row_numbers, part)| sample.add(row_numbers, part).unwrap());
-            let borders = sample.borders(40, &control).unwrap();
+            let edges = sample.edges(40, &control).unwrap();
             let _rest = limit.map(|_| control.reserve(3_500_000, "the rest", "").unwrap());
-            let bins = BinnedParts::new(borders, ROWS, &control).unwrap();
+            let bins = BinnedParts::new(edges, ROWS, &control).unwrap();
             order
                 .map(part)
                 .iter()
                 .for_each(|(row_numbers, part)| bins.add(row_numbers, part, &control).unwrap());
             let prepared = bins.prepared();
             for feature in 0..3 {
-                assert_eq!(prepared.borders.of(feature).borders, expected.borders.of(feature).borders);
+                assert_eq!(prepared.edges.of(feature).edges, expected.edges.of(feature).edges);
                 let [prepared, expected] = [&prepared, &expected].map(|of| &of.binned.columns[feature]);
                 assert_eq!(matches!(prepared, BinColumn::File(..)), limit.is_some());
                 assert!(prepared.bins(&control).unwrap() == expected.bins(&control).unwrap(), "{feature}");

@@ -178,7 +178,7 @@ mod tests {
             let feature = i * 7 % width;
             // Some features of the narrow documents have two columns.
             let missing_above = if width < 10 { i } else { feature }.is_multiple_of(3);
-            Split { feature, border: (i * 13 % 11) as f64 * 0.1, missing_above }
+            Split { feature, threshold: (i * 13 % 11) as f64 * 0.1, missing_above }
         };
         let splits: Vec<Split> = (0..depth * trees).map(split).collect();
         let forest = Forest::new(depth, &splits);

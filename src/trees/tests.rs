@@ -83,7 +83,7 @@ fn the_best_split_matches_brute_force() {
         let prepared = Prepared::new(&set.features, OPTIONS.bins, 0, &control).unwrap();
         let (mut shard, packing) = packed(&set);
         let features: Vec<usize> = (0..WIDTH).collect();
-        let mut histograms = Histograms::new(&prepared.binned, &prepared.borders, WIDTH, 2);
+        let mut histograms = Histograms::new(&prepared.binned, &prepared.edges, WIDTH, 2);
         let level =
             Level { number: 0, features: &features, packing, ridge: 3.0, smaller_above: &[], signs: &[] };
         let first = histograms.best(std::slice::from_ref(&shard), level, &control).unwrap();
@@ -102,9 +102,9 @@ fn the_best_split_matches_brute_force() {
 fn brute_force(shard: &Shard, prepared: &Prepared, level: Level<'_>) -> Cut {
     let mut best: Option<Cut> = None;
     for feature in 0..WIDTH {
-        let of = prepared.borders.of(feature);
+        let of = prepared.edges.of(feature);
         for missing_above in [false, true] {
-            let last = of.borders.len() + usize::from(missing_above);
+            let last = of.edges.len() + usize::from(missing_above);
             for bin in 1..=last.max(1) as u8 {
                 let cut = Cut { feature, bin, missing_above, score: 0.0 };
                 let mut score = 0.0;
@@ -316,16 +316,16 @@ fn constant_features_are_refused() {
 
 #[test]
 fn hostile_trees_are_refused() {
-    let split = |feature, border| Split { feature, border, missing_above: false };
+    let split = |feature, threshold| Split { feature, threshold, missing_above: false };
     let refused = |depth, splits: &[Split]| Forest::new(depth, splits).validate(2).is_err();
     assert!(!refused(2, &[split(0, 1.0), split(1, 2.0)]));
     assert!(refused(2, &[]), "no tree");
     assert!(refused(0, &[split(0, 1.0)]) && refused(9, &[split(0, 1.0); 9]), "depths");
     assert!(refused(2, &[split(0, 1.0)]), "half a tree");
     assert!(refused(1, &[split(2, 1.0)]), "a feature that does not exist");
-    assert!(refused(1, &[split(0, f64::NAN)]) && refused(1, &[split(0, f64::INFINITY)]), "borders");
-    let many: Vec<Split> = (0..300).map(|border| split(0, f64::from(border))).collect();
-    assert!(refused(1, &many), "too many borders");
+    assert!(refused(1, &[split(0, f64::NAN)]) && refused(1, &[split(0, f64::INFINITY)]), "thresholds");
+    let many: Vec<Split> = (0..300).map(|threshold| split(0, f64::from(threshold))).collect();
+    assert!(refused(1, &many), "too many thresholds");
     assert_eq!(Forest::new(usize::MAX, &many).trees(), 0);
 }
 
@@ -354,7 +354,7 @@ fn contributions_match_a_sum_over_all_feature_sets() {
         let splits: Vec<Split> = (0..trees * depth)
             .map(|_| Split {
                 feature: random.below(features * copies),
-                border: random.below(8) as f64,
+                threshold: random.below(8) as f64,
                 missing_above: random.below(2) == 1,
             })
             .collect();

@@ -145,7 +145,7 @@ fn units_and_the_sign_of_the_column_do_not_matter() {
         let turned = "SELECT query_id, doc_id, relevance, x, 1024 * distance AS b FROM judged";
         let second = ranks(algorithm, turned, "-b");
         let differing = first.split(',').zip(second.split(',')).filter(|(a, b)| a != b).count();
-        // Quantiles and borders of a turned column are not exactly the turned ones.
+        // Quantiles and thresholds of a turned column are not exactly the turned ones.
         let most = if algorithm == "rank_svm" { 20 } else { 500 };
         assert!(differing <= most, "{algorithm}: {differing}");
     }

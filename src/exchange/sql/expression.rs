@@ -300,7 +300,7 @@ fn minus(number: f64) -> String {
 
 pub(super) struct Tree<'a> {
     scaling: &'a Scaling,
-    /// One per level. Borders of quantiles are values before scaling.
+    /// One per level. Thresholds of quantiles are values before scaling.
     splits: Vec<Split>,
     /// Leaf values: a value above the threshold of level i adds 2^i to the leaf's index.
     values: &'a [f64],
@@ -312,13 +312,13 @@ pub(super) fn trees<'a>(term: &Term<'a>) -> Vec<Tree<'a>> {
     let mut splits = forest.splits();
     let values = term.weights.chunks_exact(1 << forest.depth());
     let tree = |values| {
-        let border = |split: Split| match term.scaling {
+        let threshold = |split: Split| match term.scaling {
             Scaling::Quantile(quantiles) => {
-                Split { border: last_not_above(&quantiles[split.feature], split.border), ..split }
+                Split { threshold: last_not_above(&quantiles[split.feature], split.threshold), ..split }
             }
             _ => split,
         };
-        let splits = splits.by_ref().take(forest.depth()).map(border).collect();
+        let splits = splits.by_ref().take(forest.depth()).map(threshold).collect();
         Tree { scaling: term.scaling, splits, values }
     };
     values.map(tree).collect()
@@ -332,13 +332,13 @@ impl Sql {
         };
         // 1. The question. A comparison with NULL is NULL.
         let is_above = columns.missing == Missing::Branch && split.missing_above;
-        let (x, border) = (&columns.features[split.feature], split.border);
+        let (x, threshold) = (&columns.features[split.feature], split.threshold);
         self.push(format_args!("CASE WHEN {}", if is_above { "(" } else { "" }))?;
         match tree.scaling.affine(split.feature) {
             Some((center, factor)) if tree.scaling != &Scaling::None => {
-                self.push(format_args!("({x} {}) * {factor:?} > {border:?}", minus(center)))?;
+                self.push(format_args!("({x} {}) * {factor:?} > {threshold:?}", minus(center)))?;
             }
-            _ => self.push(format_args!("{x} > {border:?}"))?,
+            _ => self.push(format_args!("{x} > {threshold:?}"))?,
         }
         self.push(format_args!("{} THEN ", if is_above { ") IS NOT 0" } else { "" }))?;
         // 2. The leaves above the threshold, and the others.
@@ -350,15 +350,15 @@ impl Sql {
 }
 
 /// The largest value whose score is not above a threshold: scores increase with values. May be the first or last number.
-fn last_not_above(quantiles: &Quantiles, border: f64) -> f64 {
+fn last_not_above(quantiles: &Quantiles, threshold: f64) -> f64 {
     let (mut low, mut high) = (rank(f64::MIN), rank(f64::MAX));
-    if quantiles.normal_score(f64::MAX) <= border {
+    if quantiles.normal_score(f64::MAX) <= threshold {
         return f64::MAX;
     }
     // The score of `high` is above the threshold.
     while high - low > 1 {
         let middle = low + (high - low) / 2;
-        if quantiles.normal_score(of_rank(middle)) <= border {
+        if quantiles.normal_score(of_rank(middle)) <= threshold {
             low = middle;
         } else {
             high = middle;

@@ -93,12 +93,12 @@ fn read_node<'a>(node: &'a Node, sets: &mut Sets, names: &mut Names) -> Result<N
             Test::AtMost(f64::MAX)
         }
         None => return Err(wrong("a 'split' with 'missing' and without 'split_condition'")),
-        Some(Condition::Below(border)) => {
-            let border = *border as f32;
-            if !border.is_finite() {
-                return Err(wrong(&format!("the threshold of '{}' is {border}", shorten(split))));
+        Some(Condition::Below(threshold)) => {
+            let threshold = *threshold as f32;
+            if !threshold.is_finite() {
+                return Err(wrong(&format!("the threshold of '{}' is {threshold}", shorten(split))));
             }
-            Test::AtMost(below_single(border))
+            Test::AtMost(below_single(threshold))
         }
         Some(Condition::In(codes)) => {
             names.features[feature].is_category = true;

@@ -254,7 +254,7 @@ impl Rows<'_> {
         let Self { spec, data, folds, control, .. } = *self;
         // 1. Bins, and an ensemble for each fold.
         let prepared = self.prepared()?;
-        if prepared.borders.varying().is_empty() {
+        if prepared.edges.varying().is_empty() {
             return Ok(None);
         }
         let ensembles = if folds.count > 1 { spec.effort.ensembles } else { 1 };

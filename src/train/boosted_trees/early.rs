@@ -95,7 +95,7 @@ impl Held {
     pub fn new(data: Dataset, start: Vec<f64>, prepared: &Prepared, control: &Control) -> Result<Self> {
         let bytes = Prepared::bytes_of(&data.features).saturating_add(bytes_of::<f64>(data.n_docs()));
         let memory = control.reserve(bytes, "validation documents in bins", "use fewer of them")?;
-        let binned = prepared.borders.bin(&data.features, control)?;
+        let binned = prepared.edges.bin(&data.features, control)?;
         Ok(Self { data, start, binned, _memory: memory })
     }
 
@@ -105,7 +105,7 @@ impl Held {
     /// As [`Self::new`].
     pub fn append(&mut self, columns: &QueryColumns, added: &Prepared, control: &Control) -> Result<()> {
         let Self { data, binned, .. } = self;
-        let of_queries = columns.with_matrix(data, control, |matrix| added.borders.bin(matrix, control))?;
+        let of_queries = columns.with_matrix(data, control, |matrix| added.edges.bin(matrix, control))?;
         binned.columns.extend(of_queries.columns);
         Ok(())
     }
@@ -125,7 +125,7 @@ pub(super) fn find(
     let data = rows.data;
     // 1. What is held out.
     let (measured, split, left_out) =
-        held_out(spec, data, source.map(|held| &held.data), prepared.borders.len())?;
+        held_out(spec, data, source.map(|held| &held.data), prepared.edges.len())?;
     if measured.is_empty() {
         let selection = selection(spec, Split::Nothing, Vec::new(), Best::default());
         if spec.may_be_baseline() {

@@ -233,7 +233,7 @@ impl TreesSpec {
         control: &Control,
     ) -> Result<Boosted> {
         let data = rows.data;
-        let width = prepared.borders.len();
+        let width = prepared.edges.len();
         // 1. The number of trees, and whether query features are columns of theirs.
         let (found, joined) = self.search(&mut prepared, rows, &mut held, control)?;
         let trees = match self.trees {

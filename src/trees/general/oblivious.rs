@@ -24,7 +24,7 @@ pub fn of(forest: &GeneralForest) -> Option<Oblivious> {
         splits.extend(questions);
     }
     let oblivious = Forest::new(depth, &splits);
-    oblivious.has_valid_borders().then_some((oblivious, values))
+    oblivious.has_valid_thresholds().then_some((oblivious, values))
 }
 
 /// The splits of a tree whose levels have one split each; the root's is the last.
@@ -44,7 +44,7 @@ fn questions(forest: &GeneralForest, tree: usize) -> Option<Vec<Split>> {
         let column = forest.columns.get(steps[0].column as usize)?;
         let split = Split {
             feature: column.feature as usize,
-            border: steps[0].threshold,
+            threshold: steps[0].threshold,
             missing_above: !column.missing_left,
         };
         (column.kind == Kind::Number && steps.iter().enumerate().all(is_same)).then_some(split)

@@ -25,7 +25,7 @@ struct Trees {
 struct Column {
     feature: u64,
     missing_above: bool,
-    borders: Vec<f64>,
+    thresholds: Vec<f64>,
 }
 
 const WRONG: &[Change<Trees>] = &[
@@ -44,12 +44,12 @@ const WRONG: &[Change<Trees>] = &[
     ("a value that is NaN", |t| t.weights[0] = f64::NAN),
     ("a value that is too large", |t| t.weights[0] = 1e151),
     ("a split of no column", |t| t.splits[0].0 = u32::MAX),
-    ("a split at no border", |t| t.splits[0].1 = 255),
-    ("a column without borders", |t| t.columns[0].borders.clear()),
-    ("a border that is NaN", |t| t.columns[0].borders[0] = f64::NAN),
-    ("a border that is infinite", |t| t.columns[0].borders[0] = f64::INFINITY),
-    ("borders in wrong order", |t| t.columns[0].borders.insert(0, 1e9)),
-    ("too many borders", |t| t.columns[0].borders = (0..256).map(f64::from).collect()),
+    ("a split at no threshold", |t| t.splits[0].1 = 255),
+    ("a column without thresholds", |t| t.columns[0].thresholds.clear()),
+    ("a threshold that is NaN", |t| t.columns[0].thresholds[0] = f64::NAN),
+    ("a threshold that is infinite", |t| t.columns[0].thresholds[0] = f64::INFINITY),
+    ("thresholds in wrong order", |t| t.columns[0].thresholds.insert(0, 1e9)),
+    ("too many thresholds", |t| t.columns[0].thresholds = (0..256).map(f64::from).collect()),
     ("a feature that does not exist", |t| t.columns.iter_mut().for_each(|column| column.feature += 2)),
     ("a column twice", |t| t.columns.insert(0, t.columns[0].clone())),
     ("no features", |t| t.width = 0),
@@ -72,8 +72,8 @@ fn sealed_trees_with_wrong_contents_are_refused() {
     }
     let extremes: [Change<Trees>; 3] = [
         ("nothing", |_| {}),
-        ("huge borders", |t| {
-            t.columns.iter_mut().for_each(|column| column.borders = vec![f64::MIN, f64::MAX]);
+        ("huge thresholds", |t| {
+            t.columns.iter_mut().for_each(|column| column.thresholds = vec![f64::MIN, f64::MAX]);
         }),
         ("huge values", |t| t.weights.iter_mut().for_each(|weight| *weight = 1e150)),
     ];
