@@ -2,7 +2,7 @@
 
 use super::dataset::{Dataset, check_length};
 use super::features::{CategoryValues, value_of};
-use super::needs::Needs;
+use super::read_request::ReadRequest;
 use crate::base::{Error, Result};
 use crate::data::{DatasetBuilder, Id, not_a_value};
 
@@ -55,12 +55,12 @@ impl Dataset {
     pub(super) fn with_categories(
         &self,
         builder: DatasetBuilder,
-        needs: Needs<'_>,
+        request: ReadRequest<'_>,
     ) -> Result<(DatasetBuilder, Vec<&CategoryValues>)> {
-        if !needs.features {
+        if !request.features {
             return Ok((builder, Vec::new()));
         }
-        let Some(known) = needs.model.map(|model| &model.card.categories).or(needs.categories) else {
+        let Some(known) = request.model.map(|model| &model.card.categories).or(request.categories) else {
             let names = self.categories.iter().map(|category| category.name.clone());
             return Ok((builder.with_new_categories(names), self.categories.iter().collect()));
         };

@@ -3,6 +3,7 @@
 use super::Answer;
 use super::dataset::Dataset;
 use super::model::{Model, RankOptions, run};
+use super::read_request::ReadRequest;
 use crate::apply::{
     self, DocumentOf, ExplainedRows, Explanation, ImportanceSpec, PairedTest, Sampling, Scored, TestKind,
     explain_document,
@@ -136,7 +137,7 @@ impl Model {
         let metrics: Vec<Metric> = metrics.iter().map(|name| Metric::parse(name)).collect::<Result<_>>()?;
         let options = RankOptions::default();
         self.inner().scorer()?;
-        let (data, _) = data.ordered(self.needs(self.constraint(&options)?, true))?;
+        let (data, _) = data.ordered(self.read_request(self.constraint(&options)?, true))?;
         let Scored { functions, warnings, .. } = self.scored(&data, &options)?;
         let test = PairedTest { kind: TestKind::T, ..PairedTest::default() };
         let spec = ImportanceSpec { metrics: &metrics, undefined: Undefined::Skip, seed: test.seed, test };
@@ -160,8 +161,8 @@ impl Model {
         let options = RankOptions::default();
         // 1. The documents of the query.
         let query = data.query_of(row)?;
-        let needs = self.needs(self.constraint(&options)?, false);
-        let (documents, read_report) = data.ordered(super::needs::Needs { query: Some(query), ..needs })?;
+        let request = self.read_request(self.constraint(&options)?, false);
+        let (documents, read_report) = data.ordered(ReadRequest { query: Some(query), ..request })?;
         let rows: Vec<usize> = data.rows_of(Some(query)).collect();
         let position = |row: usize| read_report.rows.iter().position(|number| rows[*number] == row);
         let places = (position(row), base.map(position));

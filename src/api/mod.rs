@@ -7,7 +7,7 @@ mod dataset;
 mod explain;
 mod features;
 mod model;
-mod needs;
+mod read_request;
 mod recommend;
 mod trainer;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::dataset::Dataset;
-use super::needs::Needs;
+use super::read_request::ReadRequest;
 use super::{Answer, Control};
 use crate::apply::{
     self, FeatureWeight, Fit, FitCache, PairScorer, PointScorer, Scored, ScoringJob, Step,
@@ -331,7 +331,7 @@ impl Model {
     /// Errors of [`rank`](Self::rank); missing groups; [`Error::Interrupted`].
     pub fn rank_with(&self, data: &Dataset, options: &RankOptions) -> Result<Answer<Ranked>> {
         let constraint = self.constraint(options)?;
-        let (data, read_report) = data.ordered(self.needs(constraint, false))?;
+        let (data, read_report) = data.ordered(self.read_request(constraint, false))?;
         if data.n_docs() == 0 {
             return Ok(Answer { rows: Vec::new(), warnings: Vec::new() });
         }
@@ -438,7 +438,7 @@ impl Model {
         let metrics: Vec<Metric> = metrics.iter().map(|name| Metric::parse(name)).collect::<Result<_>>()?;
         let options = RankOptions::default();
         let constraint = self.constraint(&options)?;
-        let (data, _) = data.ordered(self.needs(constraint, true))?;
+        let (data, _) = data.ordered(self.read_request(constraint, true))?;
         if data.n_docs() == 0 {
             return Err(Error::Data("0 rows; there is nothing to evaluate".to_owned()));
         }
@@ -464,8 +464,8 @@ impl Model {
         }
     }
 
-    pub(super) fn needs(&self, constraint: ListConstraint, relevance: bool) -> Needs<'_> {
-        Needs {
+    pub(super) fn read_request(&self, constraint: ListConstraint, relevance: bool) -> ReadRequest<'_> {
+        ReadRequest {
             model: Some(&self.inner),
             categories: None,
             relevance,

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::Control;
 use super::dataset::Dataset;
 use super::model::Model;
-use super::needs::Needs;
+use super::read_request::ReadRequest;
 use crate::base::{
     ColumnAdvice, Error, Memory, Origin, Params, Reservation, Result, control, cores, matrix_bytes, on_pool,
 };
@@ -338,7 +338,7 @@ fn judged_rows(
     let bytes = matrix_bytes(data.rows() + more, data.features()).saturating_mul(2);
     let what = "a sorted copy of the data set";
     let memory = control.reserve(bytes, what, "use fewer rows, or f32 features")?;
-    let (mut data, read_report) = data.ordered(needs(input))?;
+    let (mut data, read_report) = data.ordered(request(input))?;
     check_rows(&mut data, input).map_err(|problem| Error::Data(problem.to_owned()))?;
     Ok(((data, read_report), memory))
 }
@@ -373,8 +373,8 @@ fn read_columns<'a>(data: &'a Dataset, input: Input<'_>) -> Vec<ReadColumn<'a>> 
     columns.map(|(name, usage)| ReadColumn { name, usage, observed: None }).collect()
 }
 
-fn needs(input: Input<'_>) -> Needs<'static> {
-    Needs {
+fn request(input: Input<'_>) -> ReadRequest<'static> {
+    ReadRequest {
         query: None,
         model: None,
         categories: None,
@@ -425,7 +425,7 @@ fn train(
     let matched = |validation: &Dataset| {
         let categories = Some(&data.categories);
         let (other, _) =
-            validation.ordered(Needs { order: RowOrder::Canonical, categories, ..needs(input) })?;
+            validation.ordered(ReadRequest { order: RowOrder::Canonical, categories, ..request(input) })?;
         other.matching(&data).map_err(|problem| Error::Data(format!("validation data: {problem}")))
     };
     let validation = validation.map(matched).transpose()?;

@@ -106,7 +106,7 @@ impl State {
         self.round.number - u64::from(self.is_done())
     }
 
-    /// The state's facts, as JSON.
+    /// A description of the state, as JSON.
     pub fn to_json(&self) -> Value {
         let (objective, gap) = self.replay.progress.unzip();
         json!({
@@ -187,7 +187,7 @@ impl State {
         if self.trained.is_none() && self.is_done() {
             self.run(control)?;
         }
-        let Some(Outcome { trained, facts, means, missing_filled }) = self.trained.take() else {
+        let Some(Outcome { trained, counts, means, missing_filled }) = self.trained.take() else {
             let problem = format!(
                 "round {} is not answered yet; call ltr_step until ltr_info(state) ->> 'done'",
                 self.round()
@@ -199,7 +199,7 @@ impl State {
         let names = if names.is_empty() { position_names(means.len()) } else { names };
         let (categories, quantities) = (Categories::default(), Quantities::default());
         let columns = FeatureColumns { names, categories, quantities, means, roles };
-        let mut finished = Finished::new(self.algorithm, self.training.spec(), facts, columns, trained);
+        let mut finished = Finished::new(self.algorithm, self.training.spec(), counts, columns, trained);
         finished.model.card.settings["buckets"] = json!(self.round.buckets);
         finished.missing_filled = missing_filled;
         finished.columns = column_report;

@@ -5,7 +5,7 @@ use super::sums::BucketSums;
 use crate::base::{Control, Result};
 use crate::data::Dataset;
 use crate::train::algorithm::{Trained, TrainingSpec};
-use crate::train::report::DataFacts;
+use crate::train::report::DataCounts;
 
 /// A training that asks buckets for sums, round by round.
 pub trait BucketTraining: Send + Sync {
@@ -44,7 +44,7 @@ pub struct Outcome {
     /// The result of the fits.
     pub trained: Trained,
     /// Counts of all rows.
-    pub facts: DataFacts,
+    pub counts: DataCounts,
     /// Mean of each feature over the rows that have it.
     pub means: Vec<f64>,
     /// Number of missing features that were replaced.

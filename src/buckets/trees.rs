@@ -2,7 +2,7 @@
 //!
 //! | pass | kept data |
 //! |---|---|
-//! | facts | counts and means of features, as other trainings in buckets; grades and weights of all rows |
+//! | statistics | counts and feature means, as for other trainings in buckets; grades and weights of all rows |
 //! | bin edges | the sample of rows from which bin edges are computed |
 //! | bins | the features of all rows in bins of a byte |
 //!
@@ -15,7 +15,7 @@ use std::sync::{Mutex, PoisonError, RwLock};
 
 use ndarray::Array2;
 
-use super::grid::{Count, FACTS, Facts, First, wrong_length};
+use super::grid::{Count, STATISTICS, DataStatistics, First, wrong_length};
 use super::replay::{Part, Question, Replay};
 use super::sums::BucketSums;
 use super::training::{BucketTraining, Outcome};
@@ -28,11 +28,11 @@ use crate::train::boosted_trees::{TreeCount, TreesSpec, Use};
 use crate::train::grid;
 use crate::trees::{BinnedParts, EdgeSample};
 
-const FACTS_TASK: usize = 0;
+const STATISTICS_TASK: usize = 0;
 const EDGES_TASK: usize = 1;
 const BINS_TASK: usize = 2;
 
-/// Kinds of questions, besides [`FACTS`].
+/// Kinds of questions, besides [`STATISTICS`].
 const EDGES: u64 = 1;
 const BINS: u64 = 2;
 
@@ -45,7 +45,7 @@ pub(super) struct PackTrees {
 /// The results of the passes so far.
 enum Stage {
     /// Grades and weights of each bucket.
-    Facts(Mutex<Judgments>),
+    Judgments(Mutex<Judgments>),
     Edges(Rows, EdgeSample),
     Bins(Rows, BinnedParts),
     /// The trees were added.
@@ -71,26 +71,26 @@ impl PackTrees {
             "the option 'validation' takes the fraction of queries that are held out, and no source"
                 .to_owned()
         } else {
-            return Ok(Self { spec, stage: RwLock::new(Stage::Facts(Mutex::default())) });
+            return Ok(Self { spec, stage: RwLock::new(Stage::Judgments(Mutex::default())) });
         };
         Err(Error::Unsupported(format!("training in buckets: {problem}")))
     }
 
     /// Ends a pass, and returns the next stage.
-    fn advance(&self, from: usize, facts: &Facts, control: &Control) -> Result<()> {
+    fn advance(&self, from: usize, statistics: &DataStatistics, control: &Control) -> Result<()> {
         let mut stage = self.stage.write().unwrap_or_else(PoisonError::into_inner);
         let options = self.spec.options;
         *stage = match (std::mem::replace(&mut *stage, Stage::Done), from) {
-            (Stage::Facts(judgments), FACTS_TASK) => {
+            (Stage::Judgments(judgments), STATISTICS_TASK) => {
                 let rows = Rows::new(judgments.into_inner().unwrap_or_else(PoisonError::into_inner));
-                if rows.data.relevance.len() != facts.documents() as usize {
+                if rows.data.relevance.len() != statistics.documents() as usize {
                     return Err(Error::Data(
                         "the packs changed while they were read; train again".to_owned(),
                     ));
                 }
                 self.spec.check(&rows.data)?;
-                let (count, is_double) = (rows.data.relevance.len(), facts.is_double());
-                let sample = EdgeSample::new(count, facts.dim(), is_double, options.seed, control)?;
+                let (count, is_double) = (rows.data.relevance.len(), statistics.is_double());
+                let sample = EdgeSample::new(count, statistics.dim(), is_double, options.seed, control)?;
                 Stage::Edges(rows, sample)
             }
             (Stage::Edges(rows, sample), EDGES_TASK) => {
@@ -124,16 +124,16 @@ impl BucketTraining for PackTrees {
 
     fn run(&self, replay: &mut Replay, control: &Control) -> Result<Option<Outcome>> {
         // 1. Three passes.
-        let facts = replay.task(FACTS_TASK, |asking| {
-            let facts = Facts::new(asking.ask(Question::new(FACTS, Part::All)).numbers)?;
-            if facts.count(Count::Pairs, Part::All) < 1.0 {
-                return Err(grid::nothing_to_learn(facts.count(Count::Queries, Part::All) as usize));
+        let statistics = replay.task(STATISTICS_TASK, |asking| {
+            let statistics = DataStatistics::new(asking.ask(Question::new(STATISTICS, Part::All)).numbers)?;
+            if statistics.count(Count::Pairs, Part::All) < 1.0 {
+                return Err(grid::nothing_to_learn(statistics.count(Count::Queries, Part::All) as usize));
             }
-            Ok(facts.numbers().to_vec())
+            Ok(statistics.numbers().to_vec())
         })?;
-        let Some(facts) = facts else { return Ok(None) };
-        let facts = Facts::new(facts)?;
-        self.advance(FACTS_TASK, &facts, control)?;
+        let Some(statistics) = statistics else { return Ok(None) };
+        let statistics = DataStatistics::new(statistics)?;
+        self.advance(STATISTICS_TASK, &statistics, control)?;
         for (task, kind) in [(EDGES_TASK, EDGES), (BINS_TASK, BINS)] {
             let asked = replay.task(task, |asking| {
                 asking.ask(Question::new(kind, Part::All));
@@ -142,7 +142,7 @@ impl BucketTraining for PackTrees {
             if asked.is_none() {
                 return Ok(None);
             }
-            self.advance(task, &facts, control)?;
+            self.advance(task, &statistics, control)?;
         }
         // 2. The trees.
         let stage =
@@ -153,7 +153,7 @@ impl BucketTraining for PackTrees {
         let scaled =
             ScaledRows { data: &rows.data, scaling: &Scaling::None, start: &[], are_contradicting: false };
         let trained = self.spec.boost(bins.prepared(), scaled, None, control)?.trained(Scaling::None);
-        let trained = facts.trained(trained);
+        let trained = statistics.trained(trained);
         let missing_filled = if self.spec.missing == Missing::Branch { 0 } else { trained.missing_filled };
         Ok(Some(Outcome { missing_filled, ..trained }))
     }
@@ -166,7 +166,7 @@ impl BucketTraining for PackTrees {
         control: &Control,
     ) -> Result<Vec<BucketSums>> {
         let stage = self.stage.read().unwrap_or_else(PoisonError::into_inner);
-        if let Stage::Facts(judgments) = &*stage {
+        if let Stage::Judgments(judgments) = &*stage {
             let first = First {
                 informative: &|grades, _| crate::cost::loss::pair_count(grades) > 0,
                 missing: self.spec.missing,
@@ -177,12 +177,12 @@ impl BucketTraining for PackTrees {
             judgments.insert(bucket, data, control.memory())?;
             return Ok(vec![sums]);
         }
-        let facts = Facts::new(replay.result(FACTS_TASK)?.ok_or_else(wrong_length)?)?;
-        facts.complete(&mut data, bucket, self.spec.missing)?;
+        let statistics = DataStatistics::new(replay.result(STATISTICS_TASK)?.ok_or_else(wrong_length)?)?;
+        statistics.complete(&mut data, bucket, self.spec.missing)?;
         match &*stage {
             Stage::Edges(rows, sample) => sample.add(rows.of_bucket(bucket, &data)?, &data.features)?,
             Stage::Bins(rows, bins) => bins.add(rows.of_bucket(bucket, &data)?, &data.features, control)?,
-            Stage::Facts(_) | Stage::Done => return Err(Error::Internal("no question is left".to_owned())),
+            Stage::Judgments(_) | Stage::Done => return Err(Error::Internal("no question left".to_owned())),
         }
         Ok(vec![BucketSums::default()])
     }

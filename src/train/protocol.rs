@@ -20,7 +20,7 @@ use crate::train::evidence::Evidence;
 use crate::train::feature_checks::FeatureChecks;
 use crate::train::probability;
 use crate::train::report::{
-    DataFacts, FeatureColumns, Finished, baseline_advice, informative_queries, rating_of_documents,
+    DataCounts, FeatureColumns, Finished, baseline_advice, informative_queries, rating_of_documents,
     signs_of_leakage,
 };
 use crate::train::role_checks::role_warnings;
@@ -159,7 +159,7 @@ impl Training {
         // 1. What reports need of the rows, which the fit consumes.
         let fingerprint = || Fingerprint::of(&data, &read_report.missing, control);
         let fingerprint = (spec.input().order == RowOrder::Canonical).then(fingerprint).transpose()?;
-        let facts = DataFacts::of(&data);
+        let counts = DataCounts::of(&data);
         let (names, categories, quantities) =
             (data.names.clone(), data.categories.clone(), data.quantities.clone());
         let columns = FeatureColumns { names, categories, quantities, means: read_report.means, roles };
@@ -201,7 +201,7 @@ impl Training {
         } else {
             None
         };
-        let mut finished = Finished::new(self.algorithm, spec, facts, columns, trained);
+        let mut finished = Finished::new(self.algorithm, spec, counts, columns, trained);
         finished.warnings.extend(doubt.or(single_feature));
         if let Some(((rows, _memory), found)) = kept.zip(out_of_fold) {
             let held = rows.held(&finished.model, found, (self.algorithm, &self.options), control)?;
@@ -247,16 +247,16 @@ pub fn update(
     rows: Rows<'_>,
     options: &Params,
     control: &Control,
-) -> Result<(DataFacts, Finished)> {
+) -> Result<(DataCounts, Finished)> {
     let counts_spread = model.scaling.kind() == ScalingKind::None;
-    let added = DataFacts::of(&rows.data);
-    let facts = added.added_to(&model.card.summary);
+    let added = DataCounts::of(&rows.data);
+    let counts = added.added_to(&model.card.summary);
     let finished = rows.explained(counts_spread, (algorithm, options), control, |rows| {
         let Rows { data, read_report, .. } = rows;
         let set = TrainingSet { data, validation: None, summaries: read_report.summaries, dependence: None };
         let previous = PreviousFit { ranker: &model.ranker, scaling: &model.scaling };
         let trained = resume(previous, set, control)?;
-        let mut finished = Finished::continued(&model.card, facts, read_report.means, trained);
+        let mut finished = Finished::continued(&model.card, counts, read_report.means, trained);
         finished.missing_filled = read_report.imputed;
         Ok(finished)
     })?;

@@ -22,7 +22,7 @@ const DOUBLE: &str = "f64";
 
 /// Counts of a training set.
 #[derive(Debug, Clone, Serialize)]
-pub struct DataFacts {
+pub struct DataCounts {
     queries: u64,
     documents: u64,
     pairs: u64,
@@ -30,7 +30,7 @@ pub struct DataFacts {
     feature_type: &'static str,
 }
 
-impl DataFacts {
+impl DataCounts {
     /// The counts of a data set.
     pub fn of(data: &Dataset) -> Self {
         Self {
@@ -67,7 +67,7 @@ impl DataFacts {
 #[derive(Debug, Clone, Serialize)]
 pub struct Summary {
     #[serde(flatten)]
-    facts: DataFacts,
+    counts: DataCounts,
     lambda: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     prior_lambda: Option<f64>,
@@ -113,12 +113,12 @@ impl QueryFeatures {
 
 impl Summary {
     /// The results of a training on data with these counts.
-    pub fn new(facts: DataFacts, trained: &Trained) -> Self {
+    pub fn new(counts: DataCounts, trained: &Trained) -> Self {
         let kernel = trained.ranker.scorer().and_then(|space| Some((space.kernel()?, space.dim())));
         let of_trees = || trained.ranker.query_rule().map(QueryFeatures::of_rule);
         let query_features = trained.ranker.as_query_dependent().map(QueryFeatures::new).or_else(of_trees);
         Self {
-            facts,
+            counts,
             lambda: trained.lambda,
             prior_lambda: trained.prior_lambda,
             kernel: kernel.map(|(kernel, _)| kernel.to_json()),
@@ -178,11 +178,11 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// A training's model with its report. `facts`: row counts.
+    /// A training's model with its report. `counts`: row counts.
     pub fn new(
         algorithm: &AlgorithmDef,
         spec: &dyn TrainingSpec,
-        facts: DataFacts,
+        counts: DataCounts,
         columns: FeatureColumns,
         trained: Trained,
     ) -> Self {
@@ -203,14 +203,14 @@ impl Finished {
             summary: Value::Null,
             log: trained.log.iter().map(|step| (step.objective, step.gap)).collect(),
         };
-        let mut finished = Self::with_card(card, facts, trained);
+        let mut finished = Self::with_card(card, counts, trained);
         finished.warnings.extend(other);
         finished
     }
 
-    /// The model of a training that continues one with this card. `facts`: row counts of both.
-    pub fn continued(card: &Card, facts: DataFacts, means: Vec<f64>, trained: Trained) -> Self {
-        Self::with_card(Card { means, ..card.clone() }, facts, trained)
+    /// The model of a training that continues one with this card. `counts`: row counts of both.
+    pub fn continued(card: &Card, counts: DataCounts, means: Vec<f64>, trained: Trained) -> Self {
+        Self::with_card(Card { means, ..card.clone() }, counts, trained)
     }
 
     /// Replaces the report on the choice.
@@ -226,8 +226,8 @@ impl Finished {
         self.model.card.summary = json!(self.summary);
     }
 
-    fn with_card(card: Card, facts: DataFacts, trained: Trained) -> Self {
-        let summary = Summary::new(facts, &trained);
+    fn with_card(card: Card, counts: DataCounts, trained: Trained) -> Self {
+        let summary = Summary::new(counts, &trained);
         let card = Card { summary: json!(summary), ..card };
         let warnings = fit_warnings(&trained);
         let log_seconds = trained.log.iter().map(|step| step.seconds).collect();

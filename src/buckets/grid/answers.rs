@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::facts::{self, FACTS, First, Prepared, VARIANCES, answer_bytes, wrong_length};
+use super::statistics::{self, STATISTICS, First, Prepared, VARIANCES, answer_bytes, wrong_length};
 use crate::base::{Control, Error, Result, parallel, unwind};
 use crate::buckets::replay::{Asking, Part, Question, Replay};
 use crate::buckets::sums::BucketSums;
@@ -21,7 +21,7 @@ use crate::train::grid::checks;
 use crate::train::grid::session::relative_weight;
 use crate::train::grid::spec::GridSpec;
 
-/// Kinds of questions, besides the kinds in [`facts`].
+/// Kinds of questions, besides the kinds in [`statistics`].
 pub const GRAM: u64 = 2;
 pub const VALUES: u64 = 3;
 pub const NEWTON: u64 = 4;
@@ -40,12 +40,12 @@ pub fn answer(
 ) -> Result<Vec<BucketSums>> {
     let questions = &replay.questions;
     let takes_part = |question: &Question| question.part.has(bucket);
-    if let [(_, Question { kind: FACTS | VARIANCES, .. })] = questions[..] {
+    if let [(_, Question { kind: STATISTICS | VARIANCES, .. })] = questions[..] {
         let (_, question) = &questions[0];
-        let sums = if question.kind == FACTS {
+        let sums = if question.kind == STATISTICS {
             first(spec, bucket, &data)
         } else {
-            facts::squares(&mut data, &question.numbers)
+            statistics::squares(&mut data, &question.numbers)
         };
         return sums.map(|sums| vec![sums]);
     }
@@ -53,14 +53,14 @@ pub fn answer(
         return Ok(vec![BucketSums::default(); questions.len()]);
     }
     // 1. Documents as in the fit.
-    let Prepared { facts, scaling } = Prepared::recorded(spec, replay)?;
-    facts.complete(&mut data, bucket, spec.missing)?;
+    let Prepared { statistics, scaling } = Prepared::recorded(spec, replay)?;
+    statistics.complete(&mut data, bucket, spec.missing)?;
     let _memory = scale(&scaling, spec.scale, &mut data, control)?;
-    let dim = facts.dim();
+    let dim = statistics.dim();
     let data = Arc::new(data);
     let space = Arc::new(Space::linear(dim, Form::Scoring));
     let blocks = TrainingBlocks::of_rows(space, Arc::clone(&data), spec.loss.clone(), true);
-    let mean_size = facts.mean_size(spec.weighting);
+    let mean_size = statistics.mean_size(spec.weighting);
     // 2. Queries with their weights, once for all questions.
     let informative: Vec<usize> =
         (0..data.n_queries()).filter(|query| blocks.is_informative(*query)).collect();

@@ -2,7 +2,7 @@
 //!
 //! | task | questions | result |
 //! |---|---|---|
-//! | facts | counts and feature sums, then sums for the scaling | means, scaling |
+//! | statistics | counts and feature sums, then sums for the scaling | means, scaling |
 //! | Gram matrices (quadratic losses) | least-squares sums, per fold if validation chooses lambda | the same sums |
 //! | fits (other losses) | value, gradient and Hessian at a point, for each fold and lambda | a solution |
 //! | values | metric of each fold's held-out queries for every lambda | metric sums |
@@ -11,9 +11,9 @@
 
 mod answers;
 mod check;
-mod facts;
+mod statistics;
 mod train;
 
 pub use check::check;
 #[cfg(feature = "trees")]
-pub use facts::{Count, FACTS, Facts, First, wrong_length};
+pub use statistics::{Count, STATISTICS, DataStatistics, First, wrong_length};

@@ -3,7 +3,7 @@
 use serde_json::Map;
 
 use super::answers::{self, AskedRisk, GRAM, VALUES};
-use super::facts::{Count, Facts, Prepared, answer_bytes, wrong_length};
+use super::statistics::{Count, DataStatistics, Prepared, answer_bytes, wrong_length};
 use crate::base::{Control, Error, Result, matrix_bytes};
 use crate::buckets::replay::{Asking, FOLDS, Part, Question, Replay};
 use crate::buckets::sums::BucketSums;
@@ -26,7 +26,7 @@ use crate::train::select::{
     Curve, FoldsBy, Searched, Selection, Split, TunedValue, argmax_smoothed, is_enough_data,
 };
 
-/// Numbers of tasks, after the task of the facts. Fits of folds come after the last.
+/// Numbers of tasks, after the statistics. Fits of folds come after the last.
 const GRAM_TASKS: usize = 1;
 const VALUE_TASKS: usize = GRAM_TASKS + FOLDS as usize;
 const ORIGIN_TASKS: usize = VALUE_TASKS + FOLDS as usize;
@@ -44,9 +44,9 @@ impl BucketTraining for GridSpec {
 
     fn run(&self, replay: &mut Replay, control: &Control) -> Result<Option<Outcome>> {
         // 1. Counts and scaling.
-        let Some(Prepared { facts, scaling }) = Prepared::run(self, replay)? else { return Ok(None) };
-        let space = Space::linear(facts.dim(), Form::Scoring);
-        let mut fits = Fits { spec: self, facts: &facts, space: &space, replay, control };
+        let Some(Prepared { statistics, scaling }) = Prepared::run(self, replay)? else { return Ok(None) };
+        let space = Space::linear(statistics.dim(), Form::Scoring);
+        let mut fits = Fits { spec: self, statistics: &statistics, space: &space, replay, control };
         // 2. Lambda, then the function.
         let Some(Choice { lambda, selection, mut warnings }) = fits.choose()? else { return Ok(None) };
         let plan = Plan { part: Part::All, first: LAST_FIT, tolerance: self.tolerance };
@@ -75,7 +75,7 @@ impl BucketTraining for GridSpec {
             volatile: Map::new(),
             ..Trained::new(Ranker::Linear(Linear::new(space.fitted(), function)), scaling)
         };
-        Ok(Some(facts.trained(trained)))
+        Ok(Some(statistics.trained(trained)))
     }
 
     fn answer(
@@ -108,7 +108,7 @@ struct Plan {
 /// The fits of a training.
 struct Fits<'a> {
     spec: &'a GridSpec,
-    facts: &'a Facts,
+    statistics: &'a DataStatistics,
     space: &'a Space,
     replay: &'a mut Replay,
     control: &'a Control,
@@ -119,21 +119,21 @@ impl Fits<'_> {
     fn choose(&mut self) -> Result<Option<Choice>> {
         let spec = self.spec;
         let given = |lambda| Ok(Some(Choice { lambda, selection: None, warnings: Vec::new() }));
-        let facts = self.facts;
+        let statistics = self.statistics;
         let lambdas = match &spec.lambda {
             TunedValue::Fixed(lambda) => return given(*lambda),
             TunedValue::Rate => {
-                return given(lambda_rate(facts.count(Count::Queries, Part::All) as usize, 0));
+                return given(lambda_rate(statistics.count(Count::Queries, Part::All) as usize, 0));
             }
             TunedValue::Among(lambdas) | TunedValue::Fractions(lambdas) => lambdas,
         };
         // 1. A path for each fold. They ask in the same rounds, as long as their answers take little memory.
-        let informative = |part: Part| facts.count(Count::Informative, part);
+        let informative = |part: Part| statistics.count(Count::Informative, part);
         let can_judge =
             |fold: &u32| informative(Part::Only(*fold)) > 0.0 && informative(Part::Without(*fold)) > 0.0;
         let mut folds: Vec<u32> = (0..FOLDS).filter(can_judge).collect();
         // Folds of least squares cost nothing. Of others one is enough, as in memory, if there are many rows.
-        let numbers = facts.documents() * self.space.dim() as f64;
+        let numbers = statistics.documents() * self.space.dim() as f64;
         if spec.loss.shape() != Shape::Quadratic && is_enough_data(informative(Part::All) as usize, numbers) {
             folds.truncate(1);
         }
@@ -179,7 +179,7 @@ impl Fits<'_> {
         let split = match folds.len() {
             0 => Split::Nothing,
             folds => {
-                let all = facts.count(Count::Queries, Part::All) as usize;
+                let all = statistics.count(Count::Queries, Part::All) as usize;
                 Split::Queries { held_out: held_out as usize, all, folds, by: FoldsBy::Query }
             }
         };
@@ -221,9 +221,10 @@ impl Fits<'_> {
 
     /// The least-squares sums over a part, each query with its weight in the mean.
     fn gram(&mut self, part: Part) -> Result<Option<Gram>> {
-        let (facts, space) = (self.facts, self.space);
+        let (statistics, space) = (self.statistics, self.space);
         let parts: Vec<Part> = if self.spec.lambda.is_validated() {
-            (0..FOLDS).map(Part::Only).filter(|part| facts.count(Count::Informative, *part) > 0.0).collect()
+            let is_informative = |part: &Part| statistics.count(Count::Informative, *part) > 0.0;
+            (0..FOLDS).map(Part::Only).filter(is_informative).collect()
         } else {
             vec![Part::All]
         };
@@ -242,14 +243,14 @@ impl Fits<'_> {
                 sum.add(&gram);
             }
         }
-        Ok(all.then(|| sum.times(1.0 / facts.count(Count::Queries, part))))
+        Ok(all.then(|| sum.times(1.0 / statistics.count(Count::Queries, part))))
     }
 
     /// Newton's method for each lambda. Several lambdas share rounds; the others start at the previous solution.
     fn asked_path(&mut self, plan: Plan, lambdas: &[f64], rule: &StopRule) -> Result<Option<Vec<Solution>>> {
-        let (facts, space) = (self.facts, self.space);
+        let (statistics, space) = (self.statistics, self.space);
         let (dim, control) = (space.dim(), self.control);
-        let (queries, pairs) = (facts.count(Count::Queries, plan.part), facts.count(Count::Pairs, plan.part));
+        let [queries, pairs] = [Count::Queries, Count::Pairs].map(|count| statistics.count(count, plan.part));
         let is_hinge = matches!(self.spec.loss, Loss::Pair(..));
         let origin = if is_hinge {
             let number = match plan.part {

@@ -91,13 +91,13 @@ pub struct RankingCall<'a> {
 struct Plan {
     source: Rc<Source>,
     roles: Rc<Roles>,
-    needs: Needs,
+    spec_key: SpecKey,
 }
 
-/// The facts of a [`ReadSpec`] on which the statement and the roles depend.
-type Needs = (bool, bool, bool, Judgments, ListConstraint);
+/// The parts of a [`ReadSpec`] on which the statement and the roles depend.
+type SpecKey = (bool, bool, bool, Judgments, ListConstraint);
 
-fn needs(spec: &ReadSpec<'_>) -> Needs {
+fn spec_key(spec: &ReadSpec<'_>) -> SpecKey {
     (spec.only.is_some(), spec.query, spec.features, spec.judgments, spec.constraint)
 }
 
@@ -408,14 +408,14 @@ impl<'a> RankingCall<'a> {
             return read(call, spec);
         }
         let kept = statements.take::<Plan>(&self.key);
-        let kept = kept.filter(|(_, plan)| plan.needs == needs(&spec));
+        let kept = kept.filter(|(_, plan)| plan.spec_key == spec_key(&spec));
         let may_be_kept = kept.is_some() || !statements.sees_attached();
         let (mut statement, plan) = if let Some(kept) = kept {
             kept
         } else {
             let (statement, roles) = prepare(call, spec)?;
             let (source, roles) = (Rc::clone(source), Rc::new(roles));
-            (statement, Rc::new(Plan { source, roles, needs: needs(&spec) }))
+            (statement, Rc::new(Plan { source, roles, spec_key: spec_key(&spec) }))
         };
         let Plan { source, roles, .. } = &*plan;
         let rows = read_prepared(SourceCall { source, ..call }, roles, &mut statement, spec);

@@ -21,7 +21,7 @@ use crate::train::algorithm::{AlgorithmDef, Columns, Input};
 use crate::train::column_rules::undetermined;
 use crate::train::evidence;
 use crate::train::protocol::{Encoded, check_rows};
-use crate::train::report::{DataFacts, Finished, Summary};
+use crate::train::report::{DataCounts, Finished, Summary};
 
 /// The option that names the view of candidates.
 pub const CANDIDATES: &str = "candidates";
@@ -37,7 +37,7 @@ pub struct TrainingReport {
     pub settings: Value,
     /// Counts of the rows of an update.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub added: Option<DataFacts>,
+    pub added: Option<DataCounts>,
     #[serde(flatten)]
     pub summary: Summary,
     #[serde(flatten)]
@@ -99,7 +99,7 @@ pub struct About<'a> {
     /// The columns of the roles; null for packs.
     pub roles: Value,
     /// Counts of the rows of an update.
-    pub added: Option<DataFacts>,
+    pub added: Option<DataCounts>,
     /// Seconds for reading.
     pub reading: f64,
 }

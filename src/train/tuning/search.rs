@@ -18,7 +18,7 @@ use crate::math::sort_items;
 use crate::model::{Key, LinearPrior, Model, TrainingColumns};
 use crate::train::algorithm::{AlgorithmDef, FoldUnit, Input, TrainingSet, TrainingSpec};
 use crate::train::options;
-use crate::train::report::{DataFacts, FeatureColumns, Finished};
+use crate::train::report::{DataCounts, FeatureColumns, Finished};
 use crate::train::select::{CandidatePath, FOLD_OPTIONS, metric};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -305,14 +305,14 @@ pub fn fitted_model(
     summaries: &[ColumnSummary],
     control: &Control,
 ) -> Result<Model> {
-    let (facts, names, categories) = (DataFacts::of(&data), data.names.clone(), data.categories.clone());
+    let (counts, names, categories) = (DataCounts::of(&data), data.names.clone(), data.categories.clone());
     let quantities = data.quantities.clone();
     let means = summaries.iter().map(ColumnSummary::mean).collect();
     let set = TrainingSet { data, validation: None, summaries: summaries.to_vec(), dependence: None };
     let trained = spec.fit(set, control)?;
     let roles = TrainingColumns::default();
     let columns = FeatureColumns { names, categories, quantities, means, roles };
-    Ok(Finished::new(algorithm, spec, facts, columns, trained).model)
+    Ok(Finished::new(algorithm, spec, counts, columns, trained).model)
 }
 
 /// The score of each document.

@@ -10,9 +10,9 @@ use crate::data::{
 use crate::model;
 use crate::train::select::in_order;
 
-/// Requirements of a computation on its data set.
+/// The rows, columns and order that a computation needs from its data set.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::api) struct Needs<'a> {
+pub(in crate::api) struct ReadRequest<'a> {
     /// The model whose features are needed; `None` for training.
     pub(in crate::api) model: Option<&'a model::Model>,
     /// The categories of the training set, for validation data.
@@ -38,29 +38,29 @@ impl Dataset {
     }
 
     /// The rows in canonical order, as an SQL source with the same rows returns them.
-    pub(in crate::api) fn ordered(&self, needs: Needs<'_>) -> Result<(data::Dataset, ReadReport)> {
-        if needs.relevance && self.relevance.is_none() {
+    pub(in crate::api) fn ordered(&self, request: ReadRequest<'_>) -> Result<(data::Dataset, ReadReport)> {
+        if request.relevance && self.relevance.is_none() {
             return Err(Error::Data("the data set has no relevance; use Dataset::from_arrays".to_owned()));
         }
-        if needs.constraint != ListConstraint::None && self.groups.is_none() {
+        if request.constraint != ListConstraint::None && self.groups.is_none() {
             return Err(Error::Data("the data set has no groups; use Dataset::with_groups".to_owned()));
         }
-        if self.doc_ids.is_none() && (!needs.features || needs.constraint == ListConstraint::Slots) {
+        if self.doc_ids.is_none() && (!request.features || request.constraint == ListConstraint::Slots) {
             return Err(Error::Data(
                 "the data set has no document ids; use Dataset::with_doc_ids".to_owned(),
             ));
         }
-        let builder = self.builder(needs)?;
+        let builder = self.builder(request)?;
         let options = FinishOptions {
-            missing: needs.missing,
-            means: needs.model.map(|model| &model.card.means[..]),
-            order: needs.order,
-            constraint: needs.constraint,
-            summarized: needs.model.is_none(),
+            missing: request.missing,
+            means: request.model.map(|model| &model.card.means[..]),
+            order: request.order,
+            constraint: request.constraint,
+            summarized: request.model.is_none(),
             ..FinishOptions::default()
         };
         let (mut data, mut read_report) = builder.finish(options)?;
-        if needs.model.is_none() {
+        if request.model.is_none() {
             let of_rows = |values: &Vec<Id>| read_report.of_rows(values);
             let [mut split, groups] = self.fold_columns.each_ref().map(|values| values.as_ref().map(of_rows));
             let values = split.as_deref_mut().unwrap_or_default();
@@ -71,25 +71,25 @@ impl Dataset {
         Ok((data, read_report))
     }
 
-    fn builder(&self, needs: Needs<'_>) -> Result<DatasetBuilder> {
-        let columns = self.columns(needs)?;
-        let query_columns = self.query_columns(needs)?;
+    fn builder(&self, request: ReadRequest<'_>) -> Result<DatasetBuilder> {
+        let columns = self.columns(request)?;
+        let query_columns = self.query_columns(request)?;
         let names = match (&self.features, &self.names) {
-            (Features::F32(_), _) if needs.features => None,
+            (Features::F32(_), _) if request.features => None,
             (_, Some(names)) => Some(columns.iter().map(|&column| names[column].clone()).collect()),
             (_, None) => Some(columns.iter().map(|column| (column + 1).to_string()).collect()),
         };
         let query_names = query_columns.iter().map(|&column| self.query_names[column].clone()).collect();
         let builder = DatasetBuilder::new(SOURCE, names, query_names);
-        let (mut builder, categories) = self.with_categories(builder, needs)?;
-        for row in self.rows_of(needs.query) {
+        let (mut builder, categories) = self.with_categories(builder, request)?;
+        for row in self.rows_of(request.query) {
             let query_features =
                 query_columns.iter().map(|&column| self.query_features[[row, column]].clone());
-            let group = self.groups.as_ref().filter(|_| needs.constraint != ListConstraint::None);
+            let group = self.groups.as_ref().filter(|_| request.constraint != ListConstraint::None);
             builder.begin(NewRow {
                 query: self.query_ids[row].clone(),
                 doc: self.doc_ids.as_ref().map(|ids| ids[row].clone()),
-                relevance: self.relevance.as_ref().filter(|_| needs.relevance).map(|grades| grades[row]),
+                relevance: self.relevance.as_ref().filter(|_| request.relevance).map(|grades| grades[row]),
                 doc_weight: self.doc_weights.as_ref().map(|weights| weights[row]),
                 group: group.map(|groups| groups[row].clone()),
                 query_values: QueryValues {
@@ -98,7 +98,7 @@ impl Dataset {
                 },
             })?;
             match &self.features {
-                Features::F32(array) if needs.features => {
+                Features::F32(array) if request.features => {
                     let bytes: Vec<u8> =
                         array.row(row).iter().flat_map(|value| value.to_le_bytes()).collect();
                     builder.blob(&bytes)?;
@@ -131,10 +131,10 @@ impl Dataset {
     }
 
     /// The columns to read: all for training, otherwise the model's.
-    fn columns(&self, needs: Needs<'_>) -> Result<Vec<usize>> {
+    fn columns(&self, request: ReadRequest<'_>) -> Result<Vec<usize>> {
         let all = || (0..self.features()).collect();
-        match (needs.model, &self.names) {
-            _ if !needs.features => Ok(Vec::new()),
+        match (request.model, &self.names) {
+            _ if !request.features => Ok(Vec::new()),
             (None, _) => Ok(all()),
             (Some(model), Some(names)) => {
                 by_name(names, &model.card.features[..model.card.numbers()], "features")
@@ -146,8 +146,8 @@ impl Dataset {
         }
     }
 
-    fn query_columns(&self, needs: Needs<'_>) -> Result<Vec<usize>> {
-        let Some(model) = needs.model else { return Ok((0..self.query_names.len()).collect()) };
+    fn query_columns(&self, request: ReadRequest<'_>) -> Result<Vec<usize>> {
+        let Some(model) = request.model else { return Ok((0..self.query_names.len()).collect()) };
         match model.ranker.query_rule().filter(|rule| rule.kind == QueryFeatureKind::Named) {
             Some(rule) => by_name(&self.query_names, &rule.names, "query features"),
             None => Ok(Vec::new()),

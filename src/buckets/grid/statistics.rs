@@ -1,4 +1,4 @@
-//! Facts that a training gathers in its first rounds: counts, feature means, the scaling.
+//! Statistics that a training gathers in its first rounds: counts, feature means, the scaling.
 //!
 //! The scaling `quantile` counts the values of each feature in bins by the upper 16 bits of their `f32` (sign, exponent and
 //! 7 mantissa bits). A bin is represented by its end nearest 0, so small integers are exact, and other values are off by less
@@ -18,13 +18,13 @@ use crate::train::algorithm::Trained;
 use crate::train::algorithm::Weighting;
 use crate::train::grid::checks;
 use crate::train::grid::spec::GridSpec;
-use crate::train::report::DataFacts;
+use crate::train::report::DataCounts;
 
 /// The number of this task.
 const TASK: usize = 0;
 
 /// Kinds of questions.
-pub const FACTS: u64 = 0;
+pub const STATISTICS: u64 = 0;
 pub const VARIANCES: u64 = 1;
 
 /// Layout of the numbers: per-fold counts by [`Count`], then counts of all rows, then per-feature counts and sums.
@@ -40,7 +40,7 @@ const MOST_COUNT: f64 = (1u64 << f64::MANTISSA_DIGITS) as f64;
 
 /// Counts of all rows, and for each feature the count and sum of the values that are not missing.
 #[derive(Debug, Clone)]
-pub struct Facts(Vec<f64>);
+pub struct DataStatistics(Vec<f64>);
 
 /// A per-fold count.
 #[derive(Clone, Copy)]
@@ -57,23 +57,23 @@ impl Count {
     }
 }
 
-impl Facts {
+impl DataStatistics {
     /// # Errors
     /// Sums of the wrong length or not finite; inconsistent counts.
     pub fn new(numbers: Vec<f64>) -> Result<Self> {
         if numbers.len() <= HEAD || !(numbers.len() - HEAD).is_multiple_of(2) {
             return Err(wrong_length());
         }
-        let facts = Self(numbers);
-        let (counts, sums) = facts.0.split_at(HEAD + facts.dim());
+        let statistics = Self(numbers);
+        let (counts, sums) = statistics.0.split_at(HEAD + statistics.dim());
         let is_count = |count: &f64| (0.0..=MOST_COUNT).contains(count) && count.fract() == 0.0;
-        let (queries, documents) = (facts.count(Count::Queries, Part::All), facts.documents());
+        let (queries, documents) = (statistics.count(Count::Queries, Part::All), statistics.documents());
         let judged =
             |fold: u32| counts[Count::Informative.in_fold(fold)] <= counts[Count::Queries.in_fold(fold)];
         if !counts.iter().all(is_count)
             || !(1.0..=documents).contains(&queries)
             || !(0..FOLDS).all(judged)
-            || 2.0 * facts.count(Count::Pairs, Part::All) > counts[ORDERED_PAIRS]
+            || 2.0 * statistics.count(Count::Pairs, Part::All) > counts[ORDERED_PAIRS]
             || counts[DOUBLE..].iter().any(|known| *known > documents)
         {
             return Err(Kind::State.forged("consistent counts from 0 to 2^53"));
@@ -81,11 +81,11 @@ impl Facts {
         if !sums.iter().all(|sum| sum.is_finite()) {
             return Err(Error::Data("features are too large: their sum is not finite".to_owned()));
         }
-        if facts.is_double() && facts.double() < facts.documents() {
+        if statistics.is_double() && statistics.double() < statistics.documents() {
             let problem = "features are BLOBs in some packs and JSON in others; use one of the two";
             return Err(Error::Data(problem.to_owned()));
         }
-        Ok(facts)
+        Ok(statistics)
     }
 
     /// Number of documents with features in double precision.
@@ -157,7 +157,7 @@ impl Facts {
     /// The result of a training with these counts.
     pub fn trained(&self, trained: Trained) -> Outcome {
         let missing_filled = (0..self.dim()).map(|feature| self.missing(feature)).sum::<f64>() as usize;
-        Outcome { trained, facts: self.report(), means: self.means(), missing_filled }
+        Outcome { trained, counts: self.report(), means: self.means(), missing_filled }
     }
 
     /// The numbers for [`Self::new`].
@@ -166,15 +166,15 @@ impl Facts {
     }
 
     /// The counts for the report.
-    fn report(&self) -> DataFacts {
+    fn report(&self) -> DataCounts {
         let counts = [Count::Queries, Count::Pairs].map(|count| self.count(count, Part::All));
-        DataFacts::of_counts([counts[0], self.documents(), counts[1]], self.dim(), self.is_double())
+        DataCounts::of_counts([counts[0], self.documents(), counts[1]], self.dim(), self.is_double())
     }
 }
 
-/// Facts and scaling, which are fixed before the first fit.
+/// DataStatistics and scaling, which are fixed before the first fit.
 pub struct Prepared {
-    pub facts: Facts,
+    pub statistics: DataStatistics,
     pub scaling: Scaling,
 }
 
@@ -182,8 +182,8 @@ impl Prepared {
     /// The result of the first questions; `None` if they are not answered yet.
     pub fn run(spec: &GridSpec, replay: &mut Replay) -> Result<Option<Self>> {
         let found = replay.task(TASK, |asking| {
-            let Self { facts, scaling } = Self::ask(spec, asking)?;
-            Ok((facts.0, scaling))
+            let Self { statistics, scaling } = Self::ask(spec, asking)?;
+            Ok((statistics.0, scaling))
         })?;
         found.map(|found| Self::of(spec, found)).transpose()
     }
@@ -193,27 +193,27 @@ impl Prepared {
     }
 
     fn of(spec: &GridSpec, (numbers, scaling): (Vec<f64>, Scaling)) -> Result<Self> {
-        let facts = Facts::new(numbers)?;
-        if scaling.kind() != spec.scale || scaling.validate(facts.dim()).is_err() {
+        let statistics = DataStatistics::new(numbers)?;
+        if scaling.kind() != spec.scale || scaling.validate(statistics.dim()).is_err() {
             return Err(Kind::State.forged("the scaling set by its options"));
         }
-        check_bytes(answer_bytes(facts.dim())).map(|()| Self { facts, scaling })
+        check_bytes(answer_bytes(statistics.dim())).map(|()| Self { statistics, scaling })
     }
 
-    /// Asks the buckets for the facts, and fits the scaling.
+    /// Asks the buckets for statistics, and fits the scaling.
     fn ask(spec: &GridSpec, asking: &Asking<'_>) -> Result<Self> {
         let question = |kind, numbers| Question { kind, part: Part::All, numbers };
-        let BucketSums { numbers, counts } = asking.ask(question(FACTS, Vec::new()));
-        let facts = Facts::new(numbers)?;
-        check(spec, &facts)?;
-        let fills = facts.fills(spec.missing);
+        let BucketSums { numbers, counts } = asking.ask(question(STATISTICS, Vec::new()));
+        let statistics = DataStatistics::new(numbers)?;
+        check(spec, &statistics)?;
+        let fills = statistics.fills(spec.missing);
         let scaling = match spec.scale {
             ScalingKind::Standard => {
                 let filled = |(feature, mean): (usize, f64)| {
-                    let missing = facts.missing(feature);
-                    (mean * (facts.documents() - missing) + fills[feature] * missing) / facts.documents()
+                    let (missing, documents) = (statistics.missing(feature), statistics.documents());
+                    (mean * (documents - missing) + fills[feature] * missing) / documents
                 };
-                let centers: Vec<f64> = facts.means().into_iter().enumerate().map(filled).collect();
+                let centers: Vec<f64> = statistics.means().into_iter().enumerate().map(filled).collect();
                 let squares = asking.ask(question(VARIANCES, [&fills[..], &centers].concat())).numbers;
                 if squares.len() != centers.len() || !squares.iter().all(|square| *square >= 0.0) {
                     return Err(wrong_length());
@@ -221,7 +221,7 @@ impl Prepared {
                 let moments = centers.iter().zip(squares);
                 Scaling::Standard(
                     moments
-                        .map(|(mean, square)| mean_and_factor_of(*mean, square / facts.documents()))
+                        .map(|(mean, square)| mean_and_factor_of(*mean, square / statistics.documents()))
                         .collect(),
                 )
             }
@@ -231,9 +231,9 @@ impl Prepared {
                     let range = counts.partition_point(|(key, _)| of(key) < feature)
                         ..counts.partition_point(|(key, _)| of(key) <= feature);
                     let counts = &counts[range];
-                    let missing = facts.missing(feature);
+                    let missing = statistics.missing(feature);
                     let known = counts.iter().fold(0u64, |sum, (_, count)| sum.saturating_add(*count));
-                    if known != (facts.documents() - missing) as u64 {
+                    if known != (statistics.documents() - missing) as u64 {
                         return Err(Kind::State.forged("a bin for every value"));
                     }
                     let mut ties: Vec<(f64, f64)> =
@@ -244,11 +244,11 @@ impl Prepared {
                     }
                     Ok(Quantiles::of_counts(&ties))
                 };
-                Scaling::Quantile((0..facts.dim()).map(of_feature).collect::<Result<_>>()?)
+                Scaling::Quantile((0..statistics.dim()).map(of_feature).collect::<Result<_>>()?)
             }
             _ => Scaling::None,
         };
-        Ok(Self { facts, scaling })
+        Ok(Self { statistics, scaling })
     }
 }
 
@@ -263,12 +263,12 @@ pub fn wrong_length() -> Error {
 }
 
 /// Refuses data from which nothing can be learned.
-fn check(spec: &GridSpec, facts: &Facts) -> Result<()> {
-    let queries = facts.count(Count::Queries, Part::All) as usize;
-    if facts.count(Count::Pairs, Part::All) < 1.0 {
+fn check(spec: &GridSpec, statistics: &DataStatistics) -> Result<()> {
+    let queries = statistics.count(Count::Queries, Part::All) as usize;
+    if statistics.count(Count::Pairs, Part::All) < 1.0 {
         return Err(checks::nothing_to_learn(queries));
     }
-    if facts.count(Count::Informative, Part::All) < 1.0 {
+    if statistics.count(Count::Informative, Part::All) < 1.0 {
         return Err(checks::not_distinguished(&spec.loss, queries, false));
     }
     Ok(())
@@ -298,7 +298,7 @@ pub struct First<'a> {
 }
 
 impl First<'_> {
-    /// A bucket's answer to [`FACTS`].
+    /// A bucket's answer to [`STATISTICS`].
     ///
     /// # Errors
     /// Too many features, or a missing one that [`Missing`] does not allow.

@@ -1,4 +1,4 @@
-//! Tests of facts.
+//! Tests of statistics.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn counts_fit_each_other() {
     numbers[Count::Pairs.in_fold(1)] = 9.0;
     (numbers[DOCUMENTS], numbers[ORDERED_PAIRS], numbers[DOUBLE]) = (12.0, 24.0, 12.0);
     (numbers[HEAD], numbers[HEAD + 1]) = (12.0, 11.0);
-    assert!(Facts::new(numbers.clone()).is_ok());
+    assert!(DataStatistics::new(numbers.clone()).is_ok());
     for (at, wrong) in [
         (Count::Queries.in_fold(1), 2.0),
         (Count::Queries.in_fold(1), 13.0),
@@ -28,7 +28,7 @@ fn counts_fit_each_other() {
     ] {
         let mut numbers = numbers.clone();
         numbers[at] = wrong;
-        assert!(Facts::new(numbers).is_err(), "{at}: {wrong}");
+        assert!(DataStatistics::new(numbers).is_err(), "{at}: {wrong}");
     }
 }
 
