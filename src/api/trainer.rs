@@ -396,10 +396,10 @@ fn fold_scores(
     let ((data, read_report), _memory) = judged_rows(data, search.input(), 0, control)?;
     let folds = search.folds(&data, read_report.split.as_deref(), options)?;
     let rows = SearchRows { data, folds, summaries: read_report.summaries };
-    let mut found = Vec::new();
+    let mut fold_scores = Vec::new();
     for (number, group) in search.groups.iter().enumerate() {
         let scores = search.scores(&rows, number, control)?;
-        found.extend(scores.into_iter().map(|score| FoldScore {
+        fold_scores.extend(scores.into_iter().map(|score| FoldScore {
             setting: Value::Object(group.settings[score.setting].values.clone()),
             fold: score.fold + 1,
             metric: search.metric.name(),
@@ -407,7 +407,7 @@ fn fold_scores(
             seconds: score.seconds,
         }));
     }
-    Ok(found)
+    Ok(fold_scores)
 }
 
 /// Trains in the current thread pool.

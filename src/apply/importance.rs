@@ -43,8 +43,8 @@ pub struct ImportanceSpec<'a> {
 impl ImportanceSpec<'_> {
     /// Operations of about a nanosecond that [`importance`] takes.
     pub fn operations(&self, model: &Model, data: &Dataset) -> usize {
-        let of_metrics = (METRIC_COST * self.metrics.len()).saturating_mul(data.n_docs());
-        let once = ScoringJob::operations(model, data).saturating_add(of_metrics);
+        let metric_cost = (METRIC_COST * self.metrics.len()).saturating_mul(data.n_docs());
+        let once = ScoringJob::operations(model, data).saturating_add(metric_cost);
         once.saturating_mul(PERMUTATIONS * data.features.columns())
     }
 }
@@ -109,8 +109,8 @@ fn bytes(data: &Dataset, spec: &ImportanceSpec<'_>, scorer: &dyn Scorer) -> u64 
     let threads = parallel::threads() as u64;
     let scaled = data.features.bytes().saturating_mul(1 + (width / n.max(1)) as u64);
     let shuffled = 3 * PERMUTATIONS * n.min(inputs_at_once(longest)) + KERNEL_NUMBERS;
-    let of_threads = matrix_bytes(longest, columns + shuffled).saturating_mul(threads);
-    scaled.saturating_add(values.saturating_mul(data.n_queries() as u64)).saturating_add(of_threads)
+    let thread_bytes = matrix_bytes(longest, columns + shuffled).saturating_mul(threads);
+    scaled.saturating_add(values.saturating_mul(data.n_queries() as u64)).saturating_add(thread_bytes)
 }
 
 /// Metric values of a query.

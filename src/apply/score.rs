@@ -262,11 +262,11 @@ fn new_missing_values(model: &Model, data: &Dataset) -> Vec<UnknownValues> {
         |feature: usize| (0..data.n_docs()).filter(|row| data.features.at(*row, feature).is_nan()).count();
     let numbers = model.card.features[..model.card.numbers()].iter().zip(&fingerprint.features).enumerate();
     let always_known = numbers.filter(|(_, (_, profile))| profile.missing == 0);
-    let found = always_known.filter_map(|(feature, (name, _))| match missing(feature) {
+    let unknown = always_known.filter_map(|(feature, (name, _))| match missing(feature) {
         0 => None,
         missing => Some(UnknownValues::of_number(name, missing, data.n_docs())),
     });
-    found.collect()
+    unknown.collect()
 }
 
 /// Weighted sums of each document's scaled features: scores whose documents need not stay in memory scaled.

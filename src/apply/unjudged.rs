@@ -55,8 +55,8 @@ impl Depths {
         };
         let values: Vec<Vec<Option<f64>>> = queries.iter().map(shares).collect::<Result<_>>()?;
         let mean = |depth: usize| {
-            let known: Vec<f64> = values.iter().filter_map(|query| query[depth]).collect();
-            (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+            let fractions: Vec<f64> = values.iter().filter_map(|query| query[depth]).collect();
+            (!fractions.is_empty()).then(|| fractions.iter().sum::<f64>() / fractions.len() as f64)
         };
         let means = (0..self.0.len()).map(mean).collect();
         Ok(Evaluation { values, means })
@@ -85,8 +85,8 @@ impl JudgedLists {
             if labels.iter().all(|grade| grade.is_nan()) {
                 continue;
             }
-            let all = labels.iter().copied().zip(scores[data.rows(query)].iter().copied());
-            let counted = all.filter(|(grade, _)| counts_unjudged || !grade.is_nan());
+            let documents = labels.iter().copied().zip(scores[data.rows(query)].iter().copied());
+            let counted = documents.filter(|(grade, _)| counts_unjudged || !grade.is_nan());
             lists.push(id, counted.map(|(grade, score)| (if grade.is_nan() { 0.0 } else { grade }, score)));
         }
         lists

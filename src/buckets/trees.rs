@@ -244,26 +244,26 @@ impl Rows {
         }
         sort_items(&mut queries, |a, b| a.0.cmp(b.0));
         let has_weights = buckets.values().any(|data| !data.doc_weights.is_empty());
-        let mut all = Dataset { offsets: vec![0], ..Dataset::default() };
+        let mut joined = Dataset { offsets: vec![0], ..Dataset::default() };
         let mut row_numbers: BTreeMap<u32, Vec<Range<usize>>> =
             buckets.iter().map(|(bucket, data)| (*bucket, vec![0..0; data.n_queries()])).collect();
         for (id, data, bucket, query) in &queries {
-            let start = all.relevance.len();
-            all.query_ids.push((*id).clone());
-            all.weights.push(data.weights[*query]);
-            all.relevance.extend(data.labels(*query));
-            let end = all.relevance.len();
-            all.offsets.push(end);
+            let start = joined.relevance.len();
+            joined.query_ids.push((*id).clone());
+            joined.weights.push(data.weights[*query]);
+            joined.relevance.extend(data.labels(*query));
+            let end = joined.relevance.len();
+            joined.offsets.push(end);
             match data.doc_weights(*query) {
-                [] if has_weights => all.doc_weights.resize(end, 1.0),
-                weights => all.doc_weights.extend(weights),
+                [] if has_weights => joined.doc_weights.resize(end, 1.0),
+                weights => joined.doc_weights.extend(weights),
             }
             if let Some(row_numbers) = row_numbers.get_mut(bucket) {
                 row_numbers[*query] = start..end;
             }
         }
-        all.query_features = Array2::default((queries.len(), 0));
-        Self { data: all, row_numbers, _memory: memory }
+        joined.query_features = Array2::default((queries.len(), 0));
+        Self { data: joined, row_numbers, _memory: memory }
     }
 
     /// The row ranges of a bucket's queries.

@@ -267,9 +267,9 @@ impl DatasetBuilder {
         self.check_query_values(&row, number)?;
         // The id of a new query is kept twice.
         let texts = row.query_values.features.iter().map(QueryValue::heap_bytes).sum::<u64>();
-        let of_query = if number.is_none() { 2 * row.query.heap_bytes() + texts } else { 0 };
-        let of_row = [&row.doc, &row.group].into_iter().flatten().map(Id::heap_bytes).sum::<u64>();
-        self.reserve_row(of_query + of_row)?;
+        let query_bytes = if number.is_none() { 2 * row.query.heap_bytes() + texts } else { 0 };
+        let row_bytes = [&row.doc, &row.group].into_iter().flatten().map(Id::heap_bytes).sum::<u64>();
+        self.reserve_row(query_bytes + row_bytes)?;
         let number = number.unwrap_or_else(|| self.add_query(row.query, row.query_values));
         self.has_docs &= row.doc.is_some();
         self.query_sizes[number] += 1;

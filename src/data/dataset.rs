@@ -236,17 +236,17 @@ impl Dataset {
     /// data set that is read from these rows alone, except for what missing features are replaced by.
     #[must_use]
     pub fn subset(&self, rows: &[usize]) -> Self {
-        let all = self.with_rows(rows);
-        let kept: Vec<usize> = (0..all.n_queries()).filter(|query| !all.rows(*query).is_empty()).collect();
-        let mut offsets: Vec<usize> = kept.iter().map(|query| all.offsets[*query]).collect();
+        let full = self.with_rows(rows);
+        let kept: Vec<usize> = (0..full.n_queries()).filter(|query| !full.rows(*query).is_empty()).collect();
+        let mut offsets: Vec<usize> = kept.iter().map(|query| full.offsets[*query]).collect();
         offsets.push(rows.len());
         Self {
             offsets,
-            query_ids: kept.iter().map(|query| all.query_ids[*query].clone()).collect(),
-            weights: kept.iter().map(|query| all.weights[*query]).collect(),
-            query_features: all.query_features.select(ndarray::Axis(0), &kept),
-            fold_keys: all.fold_keys.of_queries(&kept),
-            ..all
+            query_ids: kept.iter().map(|query| full.query_ids[*query].clone()).collect(),
+            weights: kept.iter().map(|query| full.weights[*query]).collect(),
+            query_features: full.query_features.select(ndarray::Axis(0), &kept),
+            fold_keys: full.fold_keys.of_queries(&kept),
+            ..full
         }
     }
 

@@ -352,8 +352,8 @@ impl Observed {
 
 fn shares(counts: &[u64], effect: f64) -> Vec<f64> {
     let half = 0.5 * effect;
-    let all = counts.iter().sum::<u64>() as f64 + half * counts.len() as f64;
-    counts.iter().map(|count| (*count as f64 + half) / all).collect()
+    let total = counts.iter().sum::<u64>() as f64 + half * counts.len() as f64;
+    counts.iter().map(|count| (*count as f64 + half) / total).collect()
 }
 
 fn share(part: u64, all: u64) -> f64 {

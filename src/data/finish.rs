@@ -396,9 +396,9 @@ impl DatasetBuilder {
             return Ok(());
         }
         let column = |values: &Vec<QueryValue>| values.iter().position(|value| *value == QueryValue::Missing);
-        let found =
+        let first_missing =
             self.query_features.iter().enumerate().find_map(|(query, values)| Some((query, column(values)?)));
-        let Some((query, column)) = found else { return Ok(()) };
+        let Some((query, column)) = first_missing else { return Ok(()) };
         let row = self.row_query.iter().position(|number| *number == query).unwrap_or(0);
         let (name, problem) = match self.query_names.get(column) {
             Some(name) => (name.as_str(), "NULL".to_owned()),

@@ -159,9 +159,9 @@ impl Encoding {
 /// Adds the position of each known item among the listed ones. Unknown items take no position.
 fn push_positions<'a>(items: &[Id], listed: &'a [Id], row: &mut Vec<f64>) -> Result<(), &'a Id> {
     let start = row.len();
-    let known: Vec<usize> = listed.iter().filter_map(|item| items.binary_search(item).ok()).collect();
-    row.resize(start + items.len(), known.len() as f64);
-    for (position, &item) in known.iter().enumerate() {
+    let ranked: Vec<usize> = listed.iter().filter_map(|item| items.binary_search(item).ok()).collect();
+    row.resize(start + items.len(), ranked.len() as f64);
+    for (position, &item) in ranked.iter().enumerate() {
         row[start + item] = position as f64;
     }
     let mut sorted: Vec<&Id> = listed.iter().collect();

@@ -250,8 +250,8 @@ impl Scaling {
         if !held_out.contains(&true) {
             return Ok(scaled);
         }
-        let of_rows = (0..data.n_queries()).flat_map(|query| data.rows(query).map(move |_| held_out[query]));
-        for (feature, values) in means_without(data, &of_rows.collect::<Vec<bool>>()) {
+        let held = (0..data.n_queries()).flat_map(|query| data.rows(query).map(move |_| held_out[query]));
+        for (feature, values) in means_without(data, &held.collect::<Vec<bool>>()) {
             let column = data.features.like(values.len(), 1, values);
             let column = self.select(&[feature]).matrix(column, &data.offsets, control)?;
             // A scaling to two values puts the second values after the first values of all features.

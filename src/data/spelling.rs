@@ -58,16 +58,16 @@ fn decomposed(letter: char) -> impl Iterator<Item = char> {
             letters.chars().zip(letters.chars().skip(1)).step_by(2).find(|(marked, _)| *marked == letter);
         base.map(|(_, base)| (base, *mark))
     };
-    let found = if letter.is_ascii() { None } else { MARKED.iter().find_map(with) };
-    let (base, mark) = found.map_or((letter, None), |(base, mark)| (base, Some(mark)));
+    let decomposed = if letter.is_ascii() { None } else { MARKED.iter().find_map(with) };
+    let (base, mark) = decomposed.map_or((letter, None), |(base, mark)| (base, Some(mark)));
     [Some(base), mark].into_iter().flatten()
 }
 
 /// The first two of these values that differ in case, blanks or Unicode form only.
 pub fn spelling_variants<'a>(values: impl IntoIterator<Item = &'a str>) -> Option<(&'a str, &'a str)> {
-    let mut known = HashMap::new();
+    let mut first_spellings = HashMap::new();
     values.into_iter().find_map(|value| {
-        let first = *known.entry(spelling_key(value, true)).or_insert(value);
+        let first = *first_spellings.entry(spelling_key(value, true)).or_insert(value);
         (first != value).then_some((first, value))
     })
 }

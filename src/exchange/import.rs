@@ -121,9 +121,9 @@ fn rename(features: &mut [Feature], names: &Map<String, Value>) -> Result<()> {
         };
         column.clone_into(&mut features[*place].name);
     }
-    let all: Vec<String> = features.iter().map(|feature| feature.name.clone()).collect();
+    let column_names: Vec<String> = features.iter().map(|feature| feature.name.clone()).collect();
     checkpoint();
-    match repeated_name(&all) {
+    match repeated_name(&column_names) {
         None => Ok(()),
         Some(name) => {
             let got = format!("two features of the column '{}'", shorten(name));
@@ -209,8 +209,8 @@ impl Columns {
         let mut categories = Vec::with_capacity(texts.len());
         for (at, Feature { name, categories: texts, .. }) in texts {
             let values = spellings(&texts);
-            let all = values.iter().map(|(text, _)| (*text).to_owned()).collect();
-            let category = Category::of_values(name.clone(), all).map_err(|problem| {
+            let value_texts = values.iter().map(|(text, _)| (*text).to_owned()).collect();
+            let category = Category::of_values(name.clone(), value_texts).map_err(|problem| {
                 Error::Unsupported(format!("a category '{}' with {problem}", shorten(&name)))
             })?;
             let mut codes = vec![0; values.len()];

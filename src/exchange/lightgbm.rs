@@ -165,8 +165,8 @@ pub(super) fn check_version(version: &str) -> Result<()> {
     if VERSIONS.contains(&version) {
         return Ok(());
     }
-    let known = VERSIONS.join(", ");
-    Err(Error::Unsupported(format!("LightGBM's format '{}'; known: {known}", shorten(version))))
+    let versions = VERSIONS.join(", ");
+    Err(Error::Unsupported(format!("LightGBM's format '{}'; known: {versions}", shorten(version))))
 }
 
 /// Refuses models with several outputs.

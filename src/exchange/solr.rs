@@ -119,12 +119,12 @@ pub(super) fn read(text: &str, control: &Control) -> Result<ImportedModel> {
 fn solr_scaling(norm: &Norm) -> Result<(f64, f64)> {
     let of =
         |key: &str, otherwise: f64| norm.params.get(key).map_or(Ok(otherwise), |value| number(value, key));
-    let known: &[&str] = match norm.class.rsplit('.').next() {
+    let keys: &[&str] = match norm.class.rsplit('.').next() {
         Some("StandardNormalizer") => &["avg", "std"],
         Some("MinMaxNormalizer") => &["min", "max"],
         _ => &[],
     };
-    if let Some(key) = norm.params.keys().find(|key| !known.contains(&key.as_str())) {
+    if let Some(key) = norm.params.keys().find(|key| !keys.contains(&key.as_str())) {
         return Err(unknown_key(&format!("{}.{key}", norm.class)));
     }
     match norm.class.rsplit('.').next() {

@@ -44,15 +44,15 @@ pub fn candidates(values: &[f32], [first, last]: [usize; 2], error: f64) -> Cand
     let all = [f32::NEG_INFINITY, f32::INFINITY];
     let sampled = sample_bounds(values, [first, last]);
     let mut bounds = sampled.map_or(all, |bounds| narrowed(values, bounds, [first, last]));
-    let mut found = Candidates::between(values, bounds);
-    if found.below > first || last >= found.below + found.indices.len() {
+    let mut candidates = Candidates::between(values, bounds);
+    if candidates.below > first || last >= candidates.below + candidates.indices.len() {
         bounds = all;
-        found = Candidates::between(values, bounds);
+        candidates = Candidates::between(values, bounds);
     }
     // The approximations of these ranks, and the range of the numbers that can have them.
-    let mut kept: Vec<f32> = found.indices.iter().map(|&index| values[index as usize]).collect();
-    let [first, last] = [first, last].map(|rank| (rank - found.below).min(kept.len().saturating_sub(1)));
-    let Some(highest) = at_rank(&mut kept, last) else { return found };
+    let mut kept: Vec<f32> = candidates.indices.iter().map(|&index| values[index as usize]).collect();
+    let [first, last] = [first, last].map(|rank| (rank - candidates.below).min(kept.len().saturating_sub(1)));
+    let Some(highest) = at_rank(&mut kept, last) else { return candidates };
     let lowest = at_rank(&mut kept[..=last], first).unwrap_or(highest);
     let low = ((f64::from(lowest) - 2.0 * error) as f32).next_down();
     let high = ((f64::from(highest) + 2.0 * error) as f32).next_up();
@@ -60,14 +60,14 @@ pub fn candidates(values: &[f32], [first, last]: [usize; 2], error: f64) -> Cand
         return Candidates::between(values, [low, high]);
     }
     let mut indices = Vec::new();
-    for index in found.indices {
+    for index in candidates.indices {
         let value = values[index as usize];
-        found.below += usize::from(value < low);
+        candidates.below += usize::from(value < low);
         if (low..=high).contains(&value) {
             indices.push(index);
         }
     }
-    Candidates { below: found.below, indices }
+    Candidates { below: candidates.below, indices }
 }
 
 /// The number of a rank; those before it are not greater afterwards.

@@ -144,10 +144,10 @@ impl Model {
     /// As [`Self::to_bytes`]; too much memory.
     pub fn encode(&self, memory: &mut Reservation) -> Result<Vec<u8>> {
         self.validate().map_err(|error| self.cannot_be_stored(&error))?;
-        let of_blocks = 2 * self.ranker.as_query_dependent().map_or(0, QueryDependent::block_bytes);
-        memory.resize(of_blocks, ENCODING, SMALLER_MODEL)?;
+        let block_memory = 2 * self.ranker.as_query_dependent().map_or(0, QueryDependent::block_bytes);
+        memory.resize(block_memory, ENCODING, SMALLER_MODEL)?;
         let Encoded { header: ranker, blocks } = self.ranker.encode()?;
-        memory.resize(of_blocks + bytes_of::<[u8; 5]>(ranker.len()), ENCODING, SMALLER_MODEL)?;
+        memory.resize(block_memory + bytes_of::<[u8; 5]>(ranker.len()), ENCODING, SMALLER_MODEL)?;
         let tag = self.ranker.tag().to_owned();
         let (card, scaling) = (self.card.clone(), self.scaling.clone());
         let (fingerprint, sections) = (self.fingerprint.clone(), sections::encode(&self.card)?);

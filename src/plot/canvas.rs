@@ -190,8 +190,8 @@ fn reorders(c: char) -> bool {
 /// their ends.
 pub fn shortened(text: &str, most: usize) -> String {
     let room = most.saturating_mul(MEDIUM);
-    let all = fitting(room, &mut text.chars());
-    if all.len() == text.chars().take(all.len() + 1).count() {
+    let shown = fitting(room, &mut text.chars());
+    if shown.len() == text.chars().take(shown.len() + 1).count() {
         return text.to_owned();
     }
     let tail = most.saturating_sub(1) * 2 / 5;

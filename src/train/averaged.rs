@@ -76,9 +76,9 @@ pub fn of_trees(
     control: &Control,
 ) -> Result<Fitted> {
     let width = data.features.columns();
-    let of_queries = rule.map(|rule| rule.features(data)).transpose()?;
+    let query_features = rule.map(|rule| rule.features(data)).transpose()?;
     let of_query = |query: usize| -> Result<(f64, f64)> {
-        let scores = match &of_queries {
+        let scores = match &query_features {
             None => forest.scores(&data.features, data.rows(query), values, control)?,
             Some(features) => {
                 let (forest, values) = fill(&forest, values, width, &features.row(query).to_vec());

@@ -89,8 +89,8 @@ impl BaselineSpec {
             (0..data.n_queries()).map(|query| deviation(&values[data.rows(query)])).collect();
         spreads.retain(|spread| *spread > 0.0 && spread.is_finite());
         spreads.sort_by(f64::total_cmp);
-        let all = deviation(&values);
-        let Some(spread) = spreads.get(spreads.len() / 2).or((all > 0.0).then_some(&all)) else {
+        let overall = deviation(&values);
+        let Some(spread) = spreads.get(spreads.len() / 2).or((overall > 0.0).then_some(&overall)) else {
             return problem("the column has the same value in every row, so it does not order documents");
         };
         let factor = sign / spread;

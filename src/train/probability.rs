@@ -83,10 +83,10 @@ impl Rows {
     ) -> Result<Vec<Vec<Document>>> {
         let (data, threshold) = (&self.data, options::number(params, THRESHOLD));
         // Losses within queries leave the level of all scores open, so each fold is shifted to the mean of the model.
-        let of_model = scores_of(model, data, control)?;
+        let model_scores = scores_of(model, data, control)?;
         let folds = match found {
             _ if self.is_source => {
-                vec![FoldScores { queries: (0..data.n_queries()).collect(), scores: of_model.clone() }]
+                vec![FoldScores { queries: (0..data.n_queries()).collect(), scores: model_scores.clone() }]
             }
             OutOfFold::Scores(folds) => folds,
             OutOfFold::Folds(spec) => self.refitted(&*spec, (algorithm, params), control)?,
@@ -94,7 +94,7 @@ impl Rows {
         let mut held = Vec::new();
         for FoldScores { queries, scores } in folds {
             control.check()?;
-            let of_fold = queries.iter().flat_map(|query| &of_model[data.rows(*query)]).copied();
+            let of_fold = queries.iter().flat_map(|query| &model_scores[data.rows(*query)]).copied();
             let shift = mean(&of_fold.collect::<Vec<f64>>()) - mean(&scores);
             let mut scores = scores.into_iter().map(|score| score + shift);
             held.extend(queries.into_iter().map(|query| -> Vec<Document> {
@@ -235,27 +235,27 @@ fn judge(queries: &[Vec<Document>], control: &Control) -> Result<(Form, Map<Stri
     let share = mean(&shares);
     let gain = |query: usize| {
         let (documents, (at, _)) = (&queries[query], at_rank[query].as_ref()?);
-        let of_share = at.mean(documents, documents.iter().map(|(_, is)| (share - rate(*is)).powi(2)));
-        Some((of_share - at.mean(documents, squared(query, number).into_iter()), 1.0))
+        let share_error = at.mean(documents, documents.iter().map(|(_, is)| (share - rate(*is)).powi(2)));
+        Some((share_error - at.mean(documents, squared(query, number).into_iter()), 1.0))
     };
     let gain = Gain::of(&(0..queries.len()).filter_map(gain).collect::<Vec<_>>(), 1.0);
     let (mean, error) = gain.map_or((0.0, 0.0), |gain| (gain.mean, gain.error.error));
     let least = (ERRORS * error).max(PART_OF_VARIANCE * share * (1.0 - share));
-    let told = [
+    let entries = [
         ("map", json!(form.name())),
         ("brier", json!(brier[number])),
         ("rank", json!(rank)),
         ("gain", json!(mean)),
         ("error_of_gain", json!(error)),
     ];
-    let told = told.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+    let entries = entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
     let problem = (mean <= least || share <= 0.0 || share >= 1.0).then(|| {
         format!(
             "the scores do not carry from query to query: at rank {rank} they predict which documents are relevant no better than the \
              share of relevant ones at this rank (gain in squared error {mean:.4}, standard error {error:.4})"
         )
     });
-    Ok((form, told, problem))
+    Ok((form, entries, problem))
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -303,11 +303,11 @@ fn uncertain_rank(queries: &[Vec<Document>]) -> (usize, Vec<Option<(AtRank, f64)
     let (mut found, mut least) = ((1, shares_at(queries, 1)), f64::INFINITY);
     for rank in (0..usize::BITS).map(|power| 1 << power) {
         let shares = shares_at(queries, rank);
-        let known: Vec<f64> = shares.iter().flatten().map(|(_, share)| *share).collect();
-        if known.len() < FEWEST_QUERIES || 2 * known.len() < queries.len() {
+        let defined: Vec<f64> = shares.iter().flatten().map(|(_, share)| *share).collect();
+        if defined.len() < FEWEST_QUERIES || 2 * defined.len() < queries.len() {
             break;
         }
-        let distance = (known.iter().sum::<f64>() / known.len() as f64 - 0.5).abs();
+        let distance = (defined.iter().sum::<f64>() / defined.len() as f64 - 0.5).abs();
         if distance < least {
             (found, least) = ((rank, shares), distance);
         }

@@ -125,9 +125,9 @@ impl Training {
         // 1. The best setting.
         let Rows { data, mut read_report, .. } = rows;
         let folds = search.folds(&data, read_report.split.as_deref(), &self.options)?;
-        let all = SearchRows { data, folds, summaries: std::mem::take(&mut read_report.summaries) };
-        let Choice { spec, report, validation, warnings } = search.best(&all, control)?;
-        let SearchRows { data, summaries, .. } = all;
+        let searched = SearchRows { data, folds, summaries: std::mem::take(&mut read_report.summaries) };
+        let Choice { spec, report, validation, warnings } = search.best(&searched, control)?;
+        let SearchRows { data, summaries, .. } = searched;
         let read_report = ReadReport { summaries, split: None, ..read_report };
         // 2. The fit.
         let rows = Rows { data, read_report, ..rows };

@@ -250,11 +250,11 @@ pub fn cross_fitted(
     let judges = [Judge { data, queries: &queries }];
     let parts = Parts { of_query: vec![fold_of.to_vec()], count: folds };
     let measured = measured(&judges, data.names.len(), measure, &parts, control)?;
-    let mut all = measure.no_queries();
+    let mut total = measure.no_queries();
     let mut chosen: Vec<(String, usize)> = Vec::new();
     for fold in 0..folds {
         let Some(index) = best_elsewhere(&measured, measure, fold) else { continue };
-        all.merge(&measured[index].parts[fold]);
+        total.merge(&measured[index].parts[fold]);
         let name = measured[index].by.name(data);
         match chosen.iter_mut().find(|(known, _)| *known == name) {
             Some((_, count)) => *count += 1,
@@ -263,7 +263,7 @@ pub fn cross_fitted(
     }
     // Stable: the first fold comes first among equals.
     chosen.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    Ok(all.value().map(|value| CrossFitted { value, chosen }))
+    Ok(total.value().map(|value| CrossFitted { value, chosen }))
 }
 
 /// A ranking by one feature, with its metric on all queries and on each part of them.

@@ -230,11 +230,11 @@ impl<'a> Boosting<'a> {
         let sampled = sampled(features.len(), rows, &options);
         let numbers = Histograms::numbers(edges, options.depth).saturating_mul(sampled);
         let numbers = numbers.saturating_add(leaves::numbers(1 << options.depth));
-        let of_losses = if targets.loss.is_some() { bytes_of::<[u8; LOSS_BYTES]>(rows) } else { 0 };
+        let loss_bytes = if targets.loss.is_some() { bytes_of::<[u8; LOSS_BYTES]>(rows) } else { 0 };
         let bytes = bytes_of::<f64>(numbers)
             .saturating_add(bytes_of::<[u8; ROW_BYTES]>(rows))
             .saturating_add(Histograms::buffers(binned, rows))
-            .saturating_add(of_losses);
+            .saturating_add(loss_bytes);
         let memory = control.reserve(bytes, format_args!("boosting trees on {rows} documents"), WAY_OUT)?;
         // 2. Weights in units of the largest.
         let mut shards = shards(targets);

@@ -110,8 +110,8 @@ impl Forest {
 
     /// Number of leaves of all trees.
     pub fn leaves(&self) -> usize {
-        let of_tree = 1_usize.checked_shl(self.depth as u32).unwrap_or(usize::MAX);
-        self.trees().saturating_mul(of_tree)
+        let leaves = 1_usize.checked_shl(self.depth as u32).unwrap_or(usize::MAX);
+        self.trees().saturating_mul(leaves)
     }
 
     /// Bytes that it takes.

@@ -71,7 +71,7 @@ pub fn values(shards: &[Shard], leaves: usize, ridge: f64, control: &Control) ->
 
 impl LeafSums {
     fn add(&mut self, shard: &Shard, leaves: usize) {
-        let mut of_query = vec![0.0; leaves];
+        let mut query_sums = vec![0.0; leaves];
         // The leaves of a query: as bits, then as numbers in ascending order.
         let (mut bits, mut used) = ([0_u64; (1 << MAX_DEPTH) / 64], Vec::with_capacity(leaves));
         for query in shard.offsets.windows(2) {
@@ -81,7 +81,7 @@ impl LeafSums {
                 self.right[leaf] += shard.gradients[row];
                 if weight > 0.0 {
                     bits[leaf / 64] |= 1 << (leaf % 64);
-                    of_query[leaf] += weight;
+                    query_sums[leaf] += weight;
                     total += weight;
                 }
             }
@@ -92,16 +92,16 @@ impl LeafSums {
                 }
             }
             for (number, &i) in used.iter().enumerate() {
-                let weight = of_query[i];
+                let weight = query_sums[i];
                 self.matrix[i * leaves + i] += weight;
                 let factor = weight / total;
                 let row = &mut self.matrix[i * leaves..(i + 1) * leaves];
                 for &j in &used[number..] {
-                    row[j] -= factor * of_query[j];
+                    row[j] -= factor * query_sums[j];
                 }
             }
             for leaf in used.drain(..) {
-                of_query[leaf] = 0.0;
+                query_sums[leaf] = 0.0;
             }
         }
     }

@@ -80,8 +80,8 @@ pub fn explain(
     }
     // 1. The documents and the base, scaled together.
     let (rows, n) = (query.rows() + 1, query.columns());
-    let of_query = model.ranker.as_query_trees().map(|trees| trees.for_query(&function.weights));
-    let (scorer, weights) = match &of_query {
+    let query_trees = model.ranker.as_query_trees().map(|trees| trees.for_query(&function.weights));
+    let (scorer, weights) = match &query_trees {
         Some(trees) => (trees.scorer(), &trees.function.weights),
         None => (model.scorer()?, &function.weights),
     };
@@ -195,8 +195,8 @@ fn explain_factors(factored: &Factored, user: &Id, item: &Id, base: &[Id]) -> Ex
         let bias = factored.score(&nobody, item);
         [bias, factored.score(&user, item) - bias]
     };
-    let of_base: Vec<[f64; 2]> = base.iter().map(parts).collect();
-    let mean = |part: usize| of_base.iter().map(|parts| parts[part]).sum::<f64>() / base.len().max(1) as f64;
+    let bases: Vec<[f64; 2]> = base.iter().map(parts).collect();
+    let mean = |part: usize| bases.iter().map(|parts| parts[part]).sum::<f64>() / base.len().max(1) as f64;
     let (means, parts) = ([mean(0), mean(1)], parts(item));
     let contribution = |part: usize| Contribution { value: parts[part] - means[part], standard_error: 0.0 };
     Explanation { base: means.iter().sum(), contributions: vec![contribution(0), contribution(1)] }

@@ -108,7 +108,7 @@ pub(super) fn sampled(game: &dyn Game, sampling: Sampling, control: &Control) ->
     let mut random = Random::new(sampling.seed);
     let seeds: Vec<u64> = (0..batches).map(|_| random.bits()).collect();
     control.expect(batches);
-    let found = parallel::try_map(batches, |batch| {
+    let batch_moments = parallel::try_map(batches, |batch| {
         let mut random = Random::new(seeds[batch]);
         let mut order: Vec<usize> = (0..n).collect();
         let mut moments = vec![Moments::default(); n];
@@ -127,7 +127,7 @@ pub(super) fn sampled(game: &dyn Game, sampling: Sampling, control: &Control) ->
     })?;
     // 2. Means over all pairs and their standard errors.
     let mut all = vec![Moments::default(); n];
-    for batch in found {
+    for batch in batch_moments {
         all.iter_mut().zip(batch).for_each(|(all, batch)| all.add(batch));
     }
     let estimate = |Moments { count, mean, squares }: Moments| Contribution {
@@ -330,8 +330,8 @@ impl Game for FeatureGame<'_> {
         let mut values = vec![0.0; coalitions.len()];
         for (part, replacements) in &self.parts {
             if let Some(replacements) = replacements {
-                let found = replacements.values(members);
-                values.iter_mut().zip(found).for_each(|(value, found)| *value += found);
+                let differences = replacements.values(members);
+                values.iter_mut().zip(differences).for_each(|(value, difference)| *value += difference);
                 continue;
             }
             let mut rows = Vec::with_capacity(values.len() * part.base.len());

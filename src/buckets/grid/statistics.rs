@@ -181,11 +181,11 @@ pub struct Prepared {
 impl Prepared {
     /// The result of the first questions; `None` if they are not answered yet.
     pub fn run(spec: &GridSpec, replay: &mut Replay) -> Result<Option<Self>> {
-        let found = replay.task(TASK, |asking| {
+        let recorded = replay.task(TASK, |asking| {
             let Self { statistics, scaling } = Self::ask(spec, asking)?;
             Ok((statistics.0, scaling))
         })?;
-        found.map(|found| Self::of(spec, found)).transpose()
+        recorded.map(|recorded| Self::of(spec, recorded)).transpose()
     }
 
     pub fn recorded(spec: &GridSpec, replay: &Replay) -> Result<Self> {

@@ -88,8 +88,8 @@ impl Category {
     /// The number of the feature that is 1 for a value, from 0. `None` is NULL.
     pub fn feature_of(&self, value: Option<&str>) -> usize {
         let Some(value) = value else { return self.values.len() + 1 };
-        let found = self.values.binary_search_by(|known| known.as_str().cmp(value));
-        found.unwrap_or(self.values.len())
+        let index = self.values.binary_search_by(|known| known.as_str().cmp(value));
+        index.unwrap_or(self.values.len())
     }
 
     /// What the feature with this number represents.

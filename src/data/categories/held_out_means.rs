@@ -13,16 +13,16 @@ pub fn means_without(data: &Dataset, held_out: &[bool]) -> Vec<(usize, Vec<f64>)
     let query_of = |query: usize| data.rows(query).map(move |_| query);
     let queries: Vec<usize> = (0..data.n_queries()).flat_map(query_of).collect();
     let kept: Vec<usize> = (0..data.n_docs()).filter(|row| !held_out[*row]).collect();
-    let of_kept: Vec<usize> = kept.iter().map(|row| queries[*row]).collect();
+    let kept_queries: Vec<usize> = kept.iter().map(|row| queries[*row]).collect();
     let relevance: Vec<f64> = kept.iter().map(|row| data.relevance[*row]).collect();
     let query_ids = &data.query_ids;
-    let rows = RowsOfCodes { queries: &of_kept, query_ids, documents: None, relevance: &relevance };
+    let rows = RowsOfCodes { queries: &kept_queries, query_ids, documents: None, relevance: &relevance };
     // 2. The mean of each row: held-out rows have the mean over all folds, if a model of the others would keep it.
     let means = |codes: &[u32]| -> Vec<f64> {
-        let of_kept: Vec<u32> = kept.iter().map(|row| codes[*row]).collect();
+        let kept_codes: Vec<u32> = kept.iter().map(|row| codes[*row]).collect();
         // Codes are dense, and NULL has the largest one.
         let most = codes.iter().filter(|code| **code != NO_VALUE).max();
-        let sums = MeanSums::new(&of_kept, most.map_or(0, |most| *most as usize + 1), rows);
+        let sums = MeanSums::new(&kept_codes, most.map_or(0, |most| *most as usize + 1), rows);
         let mean = |row: usize| match sums.value(codes[row]) {
             Some(value) if !held_out[row] => sums.mean(value, Some(sums.folds[queries[row]])),
             Some(value) if sums.rows(value) >= FEWEST_ROWS => sums.mean(value, None),

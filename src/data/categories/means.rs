@@ -75,8 +75,8 @@ impl Means {
     /// The mean of a value that is known.
     pub(super) fn find(&self, value: Option<&str>) -> Option<f64> {
         let Some(value) = value else { return Some(self.null) };
-        let found = self.values.binary_search_by(|known| known.as_str().cmp(value));
-        found.ok().map(|at| self.means[at])
+        let index = self.values.binary_search_by(|known| known.as_str().cmp(value));
+        index.ok().map(|at| self.means[at])
     }
 
     /// The values with their means, ascending.

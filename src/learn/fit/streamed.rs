@@ -167,9 +167,9 @@ pub fn streamed_scores(
     queries: &[usize],
     control: &Control,
 ) -> Result<Vec<Vec<Vec<f64>>>> {
-    let all: usize = queries.iter().map(|query| data.rows(*query).len()).sum();
-    let bytes = matrix_bytes(all.saturating_mul(2), functions.len());
-    let what = format_args!("scores of {all} documents by {} functions", functions.len());
+    let total: usize = queries.iter().map(|query| data.rows(*query).len()).sum();
+    let bytes = matrix_bytes(total.saturating_mul(2), functions.len());
+    let what = format_args!("scores of {total} documents by {} functions", functions.len());
     let _memory = control.reserve(bytes, what, "give fewer values of lambda, or hold out fewer queries")?;
     let panels: Vec<_> = functions.chunks(FUNCTIONS).map(|functions| map.functions(functions)).collect();
     // 1. Queries that are scored together.
@@ -190,14 +190,14 @@ pub fn streamed_scores(
     };
     let scores = parallel::try_map(groups.len(), scores)?;
     // 3. The scores of each query.
-    let mut of_queries = Vec::with_capacity(queries.len());
+    let mut query_scores = Vec::with_capacity(queries.len());
     for (group, scores) in groups.iter().zip(&scores) {
         let mut start = 0;
         for query in group {
             let range = start..start + data.rows(*query).len();
             start = range.end;
-            of_queries.push(scores.iter().map(|scores| scores[range.clone()].to_vec()).collect());
+            query_scores.push(scores.iter().map(|scores| scores[range.clone()].to_vec()).collect());
         }
     }
-    Ok(of_queries)
+    Ok(query_scores)
 }

@@ -222,8 +222,8 @@ fn whitening(factor: &[f64], r: usize) -> Panels {
     let mut whitening = Panels::zero(r, r);
     let count = r.div_ceil(TILE);
     for first in (0..count).step_by(TILES) {
-        let found = parallel::map(TILES.min(count - first), |number| columns(first + number));
-        for (number, tiles) in (first..).zip(found) {
+        let blocks = parallel::map(TILES.min(count - first), |number| columns(first + number));
+        for (number, tiles) in (first..).zip(blocks) {
             for (j, tile) in tiles.iter().enumerate() {
                 for lane in 0..TILE.min(r - number * TILE) {
                     *whitening.get_mut(number * TILE + lane, j) = tile.get(lane) as f32;

@@ -91,8 +91,8 @@ impl Line {
     /// Puts the rows of the tail in order on the line, on the columns that they have. Nothing changes unless columns have
     /// equal x: there all orders are as good, but the sweeps need decreasing t.
     fn sort_tail(&mut self, head: usize) {
-        let of_tail = self.owner.iter_mut().filter(|owner| **owner != NONE && **owner as usize >= head);
-        of_tail.zip(head as u32..).for_each(|(owner, row)| *owner = row);
+        let tail = self.owner.iter_mut().filter(|owner| **owner != NONE && **owner as usize >= head);
+        tail.zip(head as u32..).for_each(|(owner, row)| *owner = row);
     }
 
     /// Adds one of the first rows.

@@ -234,7 +234,7 @@ pub fn by_likelihood(cells: &[Cell], pairs: usize) -> Vec<Propensity> {
 /// Harvested propensities, from the same cells; with errors by a jackknife over groups of pairs. Positions
 /// that share no document with another position are omitted.
 pub fn harvested(cells: &[Cell]) -> Vec<Propensity> {
-    let all = fit_swaps(cells, |_| true);
+    let estimates = fit_swaps(cells, |_| true);
     // 1. Estimates without each group.
     let without = |group: u32| fit_swaps(cells, move |pair| pair % GROUPS != group);
     let without: Vec<Vec<(u32, f64)>> = (0..GROUPS).map(without).collect();
@@ -252,7 +252,7 @@ pub fn harvested(cells: &[Cell]) -> Vec<Propensity> {
         });
         Propensity { position: context + 1, estimate: Estimate { value: *value, error } }
     };
-    all.iter().map(of_position).collect()
+    estimates.iter().map(of_position).collect()
 }
 
 /// The examination of each context, from the documents shown at two positions.

@@ -159,9 +159,9 @@ impl ClickSums {
             let squares: f64 = parts.iter().map(|part| part * part).sum();
             (groups > 1.0).then(|| libm::sqrt(squares * groups / (groups - 1.0)) / divisor)
         };
-        let of_ips = ips.and_then(|ips| error(ips, 0.0, n));
-        let of_snips = snips.and_then(|snips| error(0.0, snips, total));
-        [OfflineValue { value: ips, error: of_ips }, OfflineValue { value: snips, error: of_snips }]
+        let ips_error = ips.and_then(|ips| error(ips, 0.0, n));
+        let snips_error = snips.and_then(|snips| error(0.0, snips, total));
+        [OfflineValue { value: ips, error: ips_error }, OfflineValue { value: snips, error: snips_error }]
     }
 
     /// Groups with impressions.

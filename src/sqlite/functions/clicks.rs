@@ -117,16 +117,16 @@ fn propensities(call: &Call<'_>) -> Result<OutputRows> {
     let counted = arguments.counted(&arguments.log(call)?, vec![clicks::find("pbm")?])?;
     let estimate = |_: &Control| {
         let cells = counted.cells(0, true);
-        let mut found = Vec::new();
+        let mut propensities = Vec::new();
         if method != Method::Harvest {
             let all = clicks::by_likelihood(&cells, counted.pairs.len());
-            found.extend(all.into_iter().map(|propensity| (propensity, Method::Em)));
+            propensities.extend(all.into_iter().map(|propensity| (propensity, Method::Em)));
         }
         if method != Method::Em {
             let all = clicks::harvested(&cells);
-            found.extend(all.into_iter().map(|propensity| (propensity, Method::Harvest)));
+            propensities.extend(all.into_iter().map(|propensity| (propensity, Method::Harvest)));
         }
-        Ok(found)
+        Ok(propensities)
     };
     let estimates = arguments.limits.run(estimate)?;
     let unknown = estimates.iter().filter(|(propensity, _)| !propensity.estimate.error.is_finite()).count();

@@ -55,13 +55,13 @@ pub(super) fn end_to_end(
         return Err(Error::Unsupported(problem.to_owned()));
     }
     let spec = ReadSpec::ranked(model, constraint);
-    let of_judgments = SourceCall { connection, source, options, values: &request.values(), limits };
+    let judgments_call = SourceCall { connection, source, options, values: &request.values(), limits };
     let judgments = ReadSpec { judgments: Judgments::RelevanceIfJudged, ..spec };
-    let judged = read_judgments(of_judgments, judgments, model.card.candidates.as_ref())?;
+    let judged = read_judgments(judgments_call, judgments, model.card.candidates.as_ref())?;
     check_once(source, &judged.data)?;
     // 2. The candidates and their scores.
-    let of_view = SourceCall { connection, source: view, options, values: &[], limits };
-    let rows = read_view(&judged, of_view, call.state, spec, Unjudged::Kept);
+    let view_call = SourceCall { connection, source: view, options, values: &[], limits };
+    let rows = read_view(&judged, view_call, call.state, spec, Unjudged::Kept);
     let SourceRows { data, read_report, .. } =
         rows.map_err(|error| after_change(error, view.warning.as_deref()))?;
     if data.n_docs() == 0 {
@@ -77,11 +77,11 @@ pub(super) fn end_to_end(
     let what = format_args!("a list of {documents} documents");
     let _lists = limits.memory.reserve(JudgedLists::bytes(documents), what, FEWER_RANKED)?;
     let evaluation = limits.run_sized(operations, |control| {
-        let found = judged.scores(&data, &scores, control)?;
+        let judged_scores = judged.scores(&data, &scores, control)?;
         let mut evaluation = if counts_unjudged {
-            with_unjudged(&judged, &found, (&data, &scores)).evaluate(metrics, undefined, control)?
+            with_unjudged(&judged, &judged_scores, (&data, &scores)).evaluate(metrics, undefined, control)?
         } else {
-            evaluate(&judged.data, &found, metrics, undefined, control)?
+            evaluate(&judged.data, &judged_scores, metrics, undefined, control)?
         };
         evaluation.append(evaluate(&judged.data, &judged.best_scores(), metrics, undefined, control)?);
         let is_judged = |query: &Id, row: usize| judged.has(query, &data.doc_ids[row]);
@@ -110,12 +110,12 @@ pub(super) fn end_to_end(
 fn with_unjudged(judged: &JudgedDocuments, found: &[f64], (data, scores): (&Dataset, &[f64])) -> JudgedLists {
     let mut lists = JudgedLists::default();
     for (query, id) in judged.data.query_ids.iter().enumerate() {
-        let known =
+        let judged_documents =
             judged.data.labels(query).iter().copied().zip(found[judged.data.rows(query)].iter().copied());
         let candidates = data.query_ids.binary_search(id).map_or(0..0, |query| data.rows(query));
         let others =
             candidates.filter(|row| !judged.has(id, &data.doc_ids[*row])).map(|row| (0.0, scores[row]));
-        lists.push(id, known.chain(others));
+        lists.push(id, judged_documents.chain(others));
     }
     lists
 }

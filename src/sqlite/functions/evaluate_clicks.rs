@@ -79,9 +79,9 @@ impl<'a> ClickRequest<'a> {
         let clip = options::number(&options, "clip");
         let confidence = options::number(&options, "confidence");
         // 1. The model reads the log without the columns that only logs have.
-        let of_model = with_columns(&options, |key| !["impression", "position", "clicked"].contains(&key));
+        let scoring = with_columns(&options, |key| !["impression", "position", "clicked"].contains(&key));
         let (model, source) = (call.argument(0), call.argument(1));
-        let ranking = score::ranking_by(call, model, source, FIRST_VALUE, of_model, limits)?;
+        let ranking = score::ranking_by(call, model, source, FIRST_VALUE, scoring, limits)?;
         if ranking.handle.model.card.slots {
             let problem = "a model that assigns documents to slots has no ranking to evaluate";
             return Err(Error::Unsupported(problem.to_owned()));
@@ -298,14 +298,14 @@ impl<'a> Evaluation<'a> {
         let (data, report) = self.part.take()?;
         let scored = self.request.ranking.scored(&data)?;
         // Impressions of a query repeat its documents, so unknown values are reported for all rows together.
-        let of_all: Vec<String> = data
+        let general: Vec<String> = data
             .repeated_rows()
             .into_iter()
             .chain(scored.unknown.iter().filter_map(UnknownValues::warning))
             .collect();
         self.add_unknown(scored.unknown, data.n_docs());
         for warning in scored.warnings {
-            if !of_all.contains(&warning) && self.kinds.insert(without_digits(&warning)) {
+            if !general.contains(&warning) && self.kinds.insert(without_digits(&warning)) {
                 self.warnings.push(format!("some impressions: {warning}"));
             }
         }

@@ -236,8 +236,8 @@ fn importance_rows(request: &RankingCall<'_>) -> Result<OutputRows> {
     model.scorer()?;
     let metrics = query_metrics(&request.options)?;
     // 1. The rows, and the function of each query.
-    let all = ReadSpec::ranked(model, request.constraint()?);
-    let spec = ReadSpec { judgments: Judgments::Relevance, query: true, ..all };
+    let ranked = ReadSpec::ranked(model, request.constraint()?);
+    let spec = ReadSpec { judgments: Judgments::Relevance, query: true, ..ranked };
     let rows = request.read_source(spec)?;
     let training = training_rows(request, &rows)?;
     let data = rows.data;

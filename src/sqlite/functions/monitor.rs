@@ -143,10 +143,10 @@ fn new_columns(model: &Model, fingerprint: &Fingerprint, rows: &SourceRows) -> V
     let Card { columns, .. } = &model.card;
     let features = model.card.input_names();
     let is_known = |name: &str| {
-        let of_role = options::COLUMN_KEYS.iter().filter_map(|role| columns.of(role));
+        let role_columns = options::COLUMN_KEYS.iter().filter_map(|role| columns.of(role));
         let query_features = fingerprint.query_features.iter().map(|(name, _)| name.as_str());
         let others = columns.ignored.iter().chain(&features).map(String::as_str);
-        of_role.chain(query_features).chain(others).any(|known| known.eq_ignore_ascii_case(name))
+        role_columns.chain(query_features).chain(others).any(|known| known.eq_ignore_ascii_case(name))
     };
     let ignored = rows.roles.ignored.iter().map(|column| &rows.roles.names[*column]);
     let new = ignored.filter(|name| !is_known(name));

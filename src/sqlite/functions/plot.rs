@@ -180,11 +180,11 @@ fn curves(model: &Model, steps: &Steps) -> (Vec<Series>, [&'static str; 2], &'st
     let bound = steps.iter().filter_map(|(step, value, gap)| Some((*step, value - (*gap)?)));
     let bound = finite(bound.collect());
     let bounded = bound.len() == objective.len();
-    let mut all = vec![Series::new(if bounded { "objective" } else { "" }, objective, Joined::Line)];
+    let mut lines = vec![Series::new(if bounded { "objective" } else { "" }, objective, Joined::Line)];
     if bounded {
-        all.push(Series::new("lower bound (objective - gap)", bound, Joined::Line));
+        lines.push(Series::new("lower bound (objective - gap)", bound, Joined::Line));
     }
-    (all, ["step", "objective"], "Objective of the training after each step of the solver; lower is better")
+    (lines, ["step", "objective"], "Objective of the training after each step of the solver; lower is better")
 }
 
 /// The mean of the values up to each point.

@@ -150,8 +150,8 @@ pub(super) fn min_probability(request: &RankingCall<'_>) -> Result<Option<f64>> 
     if card.probability.is_some() {
         return Ok(Some(least));
     }
-    let told = &card.summary["probability"]["problem"];
-    let reason = match told.as_str() {
+    let stored = &card.summary["probability"]["problem"];
+    let reason = match stored.as_str() {
         Some(problem) => shorten(problem),
         None if request.handle.model.ranker.as_query_dependent().is_some() => {
             "a function for each query gives scores that cannot be compared across queries".to_owned()

@@ -88,8 +88,8 @@ fn update_once(call: &ScalarCall<'_>, store: &Store<'_>, text: &str, options: &P
     // 3. The work.
     let (updated, training) = limits.run_here(|| {
         let source = &Source::resolve(connection, text, limits)?;
-        let of_source = SourceCall { connection, source, options, values: &[], limits };
-        train_further(&handle, (algorithm, resume), of_source, call.state, text)
+        let source_call = SourceCall { connection, source, options, values: &[], limits };
+        train_further(&handle, (algorithm, resume), source_call, call.state, text)
     })?;
     let from = base
         .as_ref()

@@ -75,10 +75,10 @@ pub(super) fn scores_of_list(
         let max_per_value = options::count(&request.options, "max_per_value");
         return constrained_scores(data, scores, constraint, max_per_value);
     };
-    let mut of_list = vec![f64::NEG_INFINITY; scores.len()];
+    let mut diverse_scores = vec![f64::NEG_INFINITY; scores.len()];
     for query in 0..data.n_queries() {
         let rows = diverse_rows(request, (data, &scores), query, weight, usize::MAX)?;
-        rows.into_iter().enumerate().for_each(|(before, row)| of_list[row] = -(before as f64));
+        rows.into_iter().enumerate().for_each(|(before, row)| diverse_scores[row] = -(before as f64));
     }
-    Ok(of_list)
+    Ok(diverse_scores)
 }

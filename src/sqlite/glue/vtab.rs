@@ -201,8 +201,8 @@ impl Aux {
     fn declaration(&self) -> Result<CString> {
         let hidden = self.parameters.names.iter().map(|name| format!("\"{name}\" HIDDEN"));
         let columns = self.function.columns.split(", ").map(|column| format!("\"{column}\""));
-        let all: Vec<String> = columns.chain(hidden).collect();
-        CString::new(format!("CREATE TABLE x({})", all.join(", ")))
+        let declarations: Vec<String> = columns.chain(hidden).collect();
+        CString::new(format!("CREATE TABLE x({})", declarations.join(", ")))
             .map_err(|_| Error::Internal("a zero byte in a column name".to_owned()))
     }
 

@@ -144,11 +144,11 @@ fn view_exists(connection: &Connection, schema: &str, name: &str) -> rusqlite::R
 
 /// The tables and views of a schema, by their names in lower case.
 fn entries(connection: &Connection, schema: &str) -> rusqlite::Result<BTreeMap<String, Entry>> {
-    let all = format!(
+    let query = format!(
         "SELECT type, name, sql FROM {}.sqlite_master WHERE type IN ('table', 'view') AND sql IS NOT NULL",
         quote(schema)
     );
-    let mut statement = sql::prepare(connection, &all)?;
+    let mut statement = sql::prepare(connection, &query)?;
     let entry = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
     let entries = statement.query_map([], entry)?;
     entries

@@ -93,7 +93,7 @@ impl JudgedDocuments {
     /// # Errors
     /// A candidate of another query; an interrupt.
     pub fn scores(&self, candidates: &Dataset, scores: &[f64], control: &Control) -> Result<Vec<f64>> {
-        let mut all = vec![f64::NEG_INFINITY; self.data.n_docs()];
+        let mut judged_scores = vec![f64::NEG_INFINITY; self.data.n_docs()];
         for (query, id) in candidates.query_ids.iter().enumerate() {
             for row in candidates.rows(query) {
                 if row.is_multiple_of(4096) {
@@ -101,10 +101,10 @@ impl JudgedDocuments {
                 }
                 let judgments = self.of(Some(id), Some(&candidates.doc_ids[row]));
                 let (_, judgments) = judgments.map_err(Error::Data)?;
-                judgments.into_iter().for_each(|judgment| all[judgment] = scores[row]);
+                judgments.into_iter().for_each(|judgment| judged_scores[judgment] = scores[row]);
             }
         }
-        Ok(all)
+        Ok(judged_scores)
     }
 
     /// Scores for the best order of the returned documents: the grades; negative infinity for other documents.

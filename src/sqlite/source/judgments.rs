@@ -63,12 +63,12 @@ pub fn read_judgments(
     if data.n_docs() == 0 {
         return Err(call.source.error("0 rows; there is no judgment"));
     }
-    let known: Vec<usize> = (0..data.n_docs()).filter(|row| !data.relevance[*row].is_nan()).collect();
+    let judged_rows: Vec<usize> = (0..data.n_docs()).filter(|row| !data.relevance[*row].is_nan()).collect();
     let all_queries = data.n_queries();
-    if known.is_empty() {
+    if judged_rows.is_empty() {
         return Err(call.source.error("the relevance is NULL in every row; there is nothing to evaluate"));
-    } else if known.len() < data.n_docs() {
-        data = data.subset(&known);
+    } else if judged_rows.len() < data.n_docs() {
+        data = data.subset(&judged_rows);
     }
     let unjudged_queries = all_queries - data.n_queries();
     // 2. The columns that a reader of the view takes from them, under the names of their roles.
@@ -178,14 +178,14 @@ fn check_names(
     columns: &Map<String, Value>,
 ) -> Result<(), String> {
     let has = |role: &str| columns.contains_key(role) || names.iter().any(|name| is_default_name(role, name));
-    let all = names.join(", ");
+    let listed = names.join(", ");
     if !has("query") {
         return Err(format!(
-            "no column of queries among {all}; write SELECT q.query AS query_id, ... FROM ltr_query AS q"
+            "no column of queries among {listed}; write SELECT q.query AS query_id, ... FROM ltr_query AS q"
         ));
     }
     if !has("doc") {
-        return Err(format!("no column of documents among {all}; name it in the view, as in id AS doc_id"));
+        return Err(format!("no column of documents among {listed}; name it in the view, as in id AS doc_id"));
     }
     let relevance = &judged.ids[2];
     for judged in judged.names() {

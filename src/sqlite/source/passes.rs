@@ -33,12 +33,12 @@ pub fn read(call: SourceCall<'_>, spec: ReadSpec<'_>) -> Result<SourceRows> {
     };
     let mut derived = Quantities::default();
     if may_have_keys {
-        let found =
+        let keys =
             spec.missing(call.options).and_then(|missing| find_keys(call, spec, missing != Missing::Error));
-        derived = match found {
+        derived = match keys {
             // The first error is the one to report.
             Err(_) if rows.is_err() => return rows,
-            found => found?,
+            keys => keys?,
         };
         if !derived.is_empty() {
             drop(rows);
@@ -60,14 +60,14 @@ pub fn read(call: SourceCall<'_>, spec: ReadSpec<'_>) -> Result<SourceRows> {
 
 /// The format of the query's time column, if it contains texts.
 fn time_form<'a>(name: &str, times: Option<&'a Outcome>) -> Result<Option<&'a Form>, String> {
-    let found = match times {
+    let content = match times {
         None => return Ok(None),
         Some(Outcome::Form(form)) if form.is_date() => return Ok(Some(form)),
         Some(Outcome::Unread { kind, example, .. }) => format!("'{}': {kind}", shorten(example)),
         Some(other) => other.what().to_owned(),
     };
     Err(format!(
-        "the column \"{name}\" of the time of the query has {found}; allowed are dates of one form, and days since 1970-01-01"
+        "the query's time, column \"{name}\", has {content}; allowed are dates of one form, or days since 1970-01-01"
     ))
 }
 

@@ -219,11 +219,11 @@ impl<'a> Reader<'a> {
         };
         let may_be = |column| self.roles.may_be_quantity(column);
         let features = places(Some(&self.roles.features), &may_be);
-        let of_queries =
+        let query_features =
             places(self.roles.query_features.as_ref(), &|column| may_be(column) && !is_compared(column));
         let options = self.call.options.get("columns").and_then(|columns| columns.get("quantities"));
         let are_listed = options.is_some_and(Value::is_array);
-        builder.may_be_quantities(features, of_queries, self.finish.missing, are_listed)
+        builder.may_be_quantities(features, query_features, self.finish.missing, are_listed)
     }
 
     /// The rows, and their values in the columns `split_by` and `group_by`.

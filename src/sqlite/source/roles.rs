@@ -23,14 +23,14 @@ use crate::train::options::diversify_by;
 /// has the name of such a feature is the feature.
 fn with_keys(mut names: Vec<String>, spec: ReadSpec<'_>) -> (Vec<String>, Vec<(usize, String)>) {
     let column = |name: &str| names.iter().position(|known| known.eq_ignore_ascii_case(name));
-    let found = spec
+    let pairs = spec
         .known_derived()
         .into_iter()
         .flat_map(Quantities::keys)
         .filter(|(name, ..)| column(name).is_none());
-    let found: Vec<_> =
-        found.filter_map(|(name, of, key)| Some((name.to_owned(), (column(of)?, key.to_owned())))).collect();
-    let (added, keys): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+    let pairs: Vec<_> =
+        pairs.filter_map(|(name, of, key)| Some((name.to_owned(), (column(of)?, key.to_owned())))).collect();
+    let (added, keys): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
     names.extend(added);
     (names, keys)
 }
@@ -153,8 +153,8 @@ impl Roles {
                 .collect();
         let of_folds = |option: &str| choice.of_folds(option, options.text(option));
         let (split, fold_group) = (of_folds("split_by")?, of_folds("group_by")?);
-        let of_folds = [split, fold_group].into_iter().flatten();
-        ignored.extend(of_folds.filter(|column| !taken.contains(column) && !choice.is_listed(*column)));
+        let fold_columns = [split, fold_group].into_iter().flatten();
+        ignored.extend(fold_columns.filter(|column| !taken.contains(column) && !choice.is_listed(*column)));
         taken.extend(&ignored);
         let query_features = choice.query_features(&taken)?;
         taken.extend(query_features.iter().flat_map(FeatureColumns::all));

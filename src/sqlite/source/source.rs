@@ -164,9 +164,9 @@ pub fn no_such_table(connection: &Connection, text: &str) -> String {
 
 /// The names of tables and views. Names of attached databases need their schema.
 fn tables(connection: &Connection) -> rusqlite::Result<Vec<String>> {
-    let all = "SELECT iif(schema IN ('main', 'temp'), '', schema || '.') || name FROM pragma_table_list \
+    let query = "SELECT iif(schema IN ('main', 'temp'), '', schema || '.') || name FROM pragma_table_list \
                WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name NOT LIKE 'ltr\\_%' ESCAPE '\\'";
-    sql::prepare(connection, all)?.query_map([], |row| row.get(0))?.collect()
+    sql::prepare(connection, query)?.query_map([], |row| row.get(0))?.collect()
 }
 
 /// Whether an error says that this table or view does not exist, not that a view of this name uses a missing one.

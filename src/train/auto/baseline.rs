@@ -35,10 +35,10 @@ impl OfBaseline {
             let query = held_out[number];
             metric.finite_value(data.labels(query), &scores[data.rows(query)])
         };
-        let found = parallel::try_map(held_out.len(), value)?;
+        let query_values = parallel::try_map(held_out.len(), value)?;
         let mut mean = Mean::new(metric.def(), spec.validation.undefined);
         let mut values = vec![None; data.n_queries()];
-        for (query, value) in held_out.iter().zip(found) {
+        for (query, value) in held_out.iter().zip(query_values) {
             mean.add(value, data.labels(*query));
             values[*query] = spec.validation.undefined.resolve(value);
             values[*query] = values[*query].map(|value| metric.def().better.sign() * value);

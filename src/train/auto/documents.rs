@@ -178,8 +178,8 @@ fn in_panels(w: &[f64]) -> Vec<Row> {
 /// The minimum of least squares with this ridge and these signs of weights; after an interruption another point.
 pub(super) fn signed_least_squares(sums: &Gram, ridge: f64, signs: &[i8], control: &Control) -> Vec<f64> {
     let rule = StopRule { tolerance: 1e-8, max_iterations: 2000 };
-    let found = minimize_signed_path(sums, signs, &[0.5 * ridge], &rule, control).pop();
-    found.map_or_else(|| vec![0.0; sums.dim()], |solution| solution.w)
+    let last = minimize_signed_path(sums, signs, &[0.5 * ridge], &rule, control).pop();
+    last.map_or_else(|| vec![0.0; sums.dim()], |solution| solution.w)
 }
 
 impl FoldSums {

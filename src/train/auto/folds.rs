@@ -41,15 +41,15 @@ pub(super) fn sums(data: &Dataset, functions: &[(f64, &[QueryScores])]) -> Vec<F
         }
     }
     // Queries with the same folds have the same functions.
-    let mut found: BTreeMap<Vec<usize>, FoldScores> = BTreeMap::new();
+    let mut by_folds: BTreeMap<Vec<usize>, FoldScores> = BTreeMap::new();
     for (query, (folds, scores)) in sums.into_iter().enumerate() {
         if !folds.is_empty() && folds.len() == functions.len() {
-            let of_folds = found.entry(folds).or_default();
-            of_folds.queries.push(query);
-            of_folds.scores.extend(scores);
+            let fold_scores = by_folds.entry(folds).or_default();
+            fold_scores.queries.push(query);
+            fold_scores.scores.extend(scores);
         }
     }
-    found.into_values().collect()
+    by_folds.into_values().collect()
 }
 
 /// What the folds of a candidate have in common.
@@ -155,9 +155,9 @@ impl FoldRun<'_> {
             let ridge = self.lambdas[tried.start + number] * documents;
             Ok(training.as_ref().and_then(|training| training.solve(ridge, &signs, self.control)))
         };
-        let found = parallel::try_map(tried.len(), of_lambda)?;
+        let fits = parallel::try_map(tried.len(), of_lambda)?;
         let functions: Vec<Vec<f64>> =
-            found.iter().map(|w| w.clone().unwrap_or_else(|| vec![0.0; self.prepared.space.dim()])).collect();
+            fits.iter().map(|w| w.clone().unwrap_or_else(|| vec![0.0; self.prepared.space.dim()])).collect();
         // 3. The held-out queries.
         let metric = &self.spec.validation.metric;
         let (mut held_out, mut values) = (Vec::new(), vec![Vec::new(); self.lambdas.len()]);
@@ -172,9 +172,9 @@ impl FoldRun<'_> {
                     };
                     scores.iter_mut().for_each(add);
                 }
-                for ((scores, found), values) in scores.iter().zip(&found).zip(&mut values[tried.clone()]) {
+                for ((scores, w), values) in scores.iter().zip(&fits).zip(&mut values[tried.clone()]) {
                     let value = || metric.finite_value(self.data.labels(query), scores);
-                    values.push(if found.is_some() { value()? } else { None });
+                    values.push(if w.is_some() { value()? } else { None });
                 }
             }
         }

@@ -94,13 +94,13 @@ impl TrainingSpec for AutoSpec {
         if self.kernel.is_none() && judged >= super::candidates::FEW_QUERIES {
             grown = self.grow(&is_judged, &mut copies, rule.as_ref(), &sample, control)?;
         }
-        let of_trees = match &grown {
+        let tree_gains = match &grown {
             Some(grown) if baseline.is_some() => {
                 Some(OfBaseline::new(self, &data, copies.start(), &grown.held_out, control)?)
             }
             _ => None,
         };
-        let grown = grown.map(|grown| (grown, &data, of_trees));
+        let grown = grown.map(|grown| (grown, &data, tree_gains));
         let Found { chosen, mut trees, scores, splits_queries, mut choice } = match &sample.part {
             Some(part) => {
                 let mut copies = Copies::new(part, joined, baseline.as_ref());
@@ -117,13 +117,13 @@ impl TrainingSpec for AutoSpec {
             control.step();
         }
         let count = fitted.len().max(1) as f64;
-        let of_kernels =
+        let kernel_scores =
             fitted.iter().zip(&chosen).map(|((fitted, _), trial)| (fitted.factor, &trial.scores[..]));
-        let of_trees = trees
+        let tree_scores = trees
             .iter()
             .zip(&scores)
             .map(|(fitted, scores)| (count / trees.len() as f64 * fitted.factor, &scores[..]));
-        let scores = sums(&data, &of_kernels.chain(of_trees).collect::<Vec<_>>());
+        let scores = sums(&data, &kernel_scores.chain(tree_scores).collect::<Vec<_>>());
         let out_of_fold = if scores.is_empty() {
             OutOfFold::Folds(Box::new(self.clone()))
         } else {
@@ -385,15 +385,15 @@ impl AutoSpec {
         let of_kernels = (!copies.start().is_empty()).then(of_baseline).transpose()?;
         let mut gain = None;
         if let Some(of_kernels) = &of_kernels {
-            let of_first = of_kernels.gain(&trials[order[0]].first, split);
-            let of_trees = grown.as_ref().and_then(gain_of_trees);
-            let candidates = [of_first.filter(|_| with_kernels), of_trees.filter(|_| with_trees)];
+            let first_gain = of_kernels.gain(&trials[order[0]].first, split);
+            let tree_gain = grown.as_ref().and_then(gain_of_trees);
+            let candidates = [first_gain.filter(|_| with_kernels), tree_gain.filter(|_| with_trees)];
             gain = candidates.into_iter().flatten().max_by(|a, b| a.mean.total_cmp(&b.mean));
             let is_shown = gain.is_some_and(|gain| gain.is_shown(copies.is_contradicted()));
             let is_better = |index: &&usize| is_shown && of_kernels.is_below(self, trials[**index].value);
             averaged = order.iter().take(averaged).filter(is_better).count();
             with_kernels = averaged > 0;
-            with_trees &= is_shown && of_trees.is_some_and(|gain| gain.mean > 0.0);
+            with_trees &= is_shown && tree_gain.is_some_and(|gain| gain.mean > 0.0);
         }
         let is_alone = of_kernels.is_some() && !with_kernels && !with_trees;
         let of_trees = grown.as_ref().map(|(grown, ..)| (grown, with_trees));

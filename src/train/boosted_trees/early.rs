@@ -105,8 +105,8 @@ impl Held {
     /// As [`Self::new`].
     pub fn append(&mut self, columns: &QueryColumns, added: &Prepared, control: &Control) -> Result<()> {
         let Self { data, binned, .. } = self;
-        let of_queries = columns.with_matrix(data, control, |matrix| added.edges.bin(matrix, control))?;
-        binned.columns.extend(of_queries.columns);
+        let binned_queries = columns.with_matrix(data, control, |matrix| added.edges.bin(matrix, control))?;
+        binned.columns.extend(binned_queries.columns);
         Ok(())
     }
 }

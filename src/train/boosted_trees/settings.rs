@@ -30,13 +30,13 @@ pub(super) fn details(boosted: &Boosted) -> Map<String, Value> {
 
 /// The results of a training with both scales: for each, the validated value of its ensemble, and details.
 pub(super) fn details_of_both(parts: &[(ScalingKind, Boosted)]) -> Map<String, Value> {
-    let of_scale = |(scale, boosted): &(ScalingKind, Boosted)| {
+    let describe = |(scale, boosted): &(ScalingKind, Boosted)| {
         let value = boosted.found.as_ref().and_then(|found| found.selection.value());
-        let mut of_scale = entries(json!({ "scale": scale.name(), "value": value }));
-        of_scale.extend(details(boosted));
-        of_scale
+        let mut entry = entries(json!({ "scale": scale.name(), "value": value }));
+        entry.extend(details(boosted));
+        entry
     };
-    let scales = parts.iter().map(of_scale).collect::<Vec<_>>();
+    let scales = parts.iter().map(describe).collect::<Vec<_>>();
     entries(json!({ "trees": trees_of(parts), "scales": scales }))
 }
 

@@ -63,8 +63,8 @@ impl Fit {
 
     /// Adds a line to the log. The gap is relative to the objective without the penalty of U.
     fn record(&mut self, objective: f64, lambda: f64, began: Instant) {
-        let of_users = 0.5 * lambda * dot(&self.factors.users, &self.factors.users);
-        let gap = self.gap.unwrap_or(0.0) * (objective - of_users);
+        let user_penalty = 0.5 * lambda * dot(&self.factors.users, &self.factors.users);
+        let gap = self.gap.unwrap_or(0.0) * (objective - user_penalty);
         self.log.push(LogStep { objective, gap, seconds: began.elapsed().as_secs_f64() });
     }
 }
@@ -100,17 +100,17 @@ impl Session<'_> {
     pub(super) fn fit_bytes(&self, ratings: &Ratings) -> u64 {
         let rank = self.spec.rank;
         let rows = matrix_bytes(ratings.n_users() + ratings.n_items, rank + 8);
-        let of_items = matrix_bytes(ratings.n_items, rank).saturating_mul(ITEM_MATRICES);
+        let item_bytes = matrix_bytes(ratings.n_items, rank).saturating_mul(ITEM_MATRICES);
         let longest = (0..ratings.n_users()).map(|user| ratings.of_user(user).len()).max().unwrap_or(0);
         let kept = kept_planes(&self.spec.loss, ratings);
         let planes = if kept > 0 { kept + PLANES } else { 0 };
-        let of_user = matrix_bytes(longest + 2 * planes, rank + planes);
-        let of_users = of_user.saturating_mul(parallel::threads() as u64);
+        let user_bytes = matrix_bytes(longest + 2 * planes, rank + planes);
+        let parallel_bytes = user_bytes.saturating_mul(parallel::threads() as u64);
         let products = matrix_bytes(ratings.n_users(), kept * kept);
         let evaluations = if kept > 0 { KEPT_EVALUATIONS } else { 0 };
         let vectors = RATING_VECTORS + planes + EVALUATION_VECTORS * evaluations;
-        let of_ratings = matrix_bytes(ratings.len(), vectors);
-        [rows, of_items, of_users, of_ratings, products].into_iter().fold(0, u64::saturating_add)
+        let rating_bytes = matrix_bytes(ratings.len(), vectors);
+        [rows, item_bytes, parallel_bytes, rating_bytes, products].into_iter().fold(0, u64::saturating_add)
     }
 
     /// Fits for lambdas from small to large.

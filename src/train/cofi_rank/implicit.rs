@@ -127,21 +127,21 @@ impl ImplicitSpec {
 
     /// The pairs, rated 1, and the items that are drawn for their users, rated 0.
     fn with_negatives(&self, pairs: &Ratings) -> Ratings {
-        let mut all =
+        let mut ratings =
             Ratings { offsets: vec![0], items: Vec::new(), values: Vec::new(), n_items: pairs.n_items };
         for user in 0..pairs.n_users() {
             let seen = &pairs.items[pairs.of_user(user)];
             let mut next = seen.iter().peekable();
             for drawn in self.implicit.negatives(user, seen, pairs.n_items) {
                 while let Some(item) = next.next_if(|item| **item < drawn) {
-                    all.push(*item, 1.0);
+                    ratings.push(*item, 1.0);
                 }
-                all.push(drawn, 0.0);
+                ratings.push(drawn, 0.0);
             }
-            next.for_each(|item| all.push(*item, 1.0));
-            all.offsets.push(all.items.len());
+            next.for_each(|item| ratings.push(*item, 1.0));
+            ratings.offsets.push(ratings.items.len());
         }
-        all
+        ratings
     }
 
     /// Fits to these pairs for lambdas from small to large.
@@ -205,8 +205,8 @@ fn fit_bytes(pairs: &Ratings, rank: usize) -> u64 {
     let squares = matrix_bytes(matrices.saturating_mul(wide), wide);
     let rows = matrix_bytes(parallel::threads().saturating_mul(ROWS), wide);
     let factors = matrix_bytes(pairs.n_users() + pairs.n_items, rank + 2);
-    let of_pairs = matrix_bytes(pairs.len(), 2);
-    [squares, rows, factors, of_pairs].into_iter().fold(0, u64::saturating_add)
+    let pair_bytes = matrix_bytes(pairs.len(), 2);
+    [squares, rows, factors, pair_bytes].into_iter().fold(0, u64::saturating_add)
 }
 
 /// The smallest lambda at which all factors are 0.

@@ -138,9 +138,9 @@ impl ImplicitSpec {
         }
         let mut table = Values::new(&self.ranking.validation, &lambdas);
         for user in 0..held.users.len() {
-            let of_user: Vec<Option<f64>> =
+            let user_values: Vec<Option<f64>> =
                 values.iter().rev().map(|of| of[user].map(|(value, _)| value)).collect();
-            table.add_weighted(of_user, values[0][user].map_or(1.0, |(_, weight)| weight));
+            table.add_weighted(user_values, values[0][user].map_or(1.0, |(_, weight)| weight));
         }
         // 3. The best. With a loss the largest lambda leaves the biases alone to rank; factors need a clear advantage.
         let biases_rank = self.draws() && self.ranking.biases;

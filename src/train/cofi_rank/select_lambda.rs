@@ -70,12 +70,12 @@ pub(super) struct ValidationLists {
 impl ValidationLists {
     /// The lists of another data set, one for each user that is known.
     pub(super) fn of(data: &Dataset, users: &[Id], items: &[Id]) -> Self {
-        let known = (0..data.n_queries()).filter_map(|query| {
+        let judged_users = (0..data.n_queries()).filter_map(|query| {
             let user = users.binary_search(&data.query_ids[query]).ok()?;
             let item = |row: usize| items.binary_search(&data.doc_ids[row]).ok();
             Some(data.rows(query).map(|row| (user, item(row), data.relevance[row])).collect())
         });
-        let lists: Vec<Vec<Rated>> = known.collect();
+        let lists: Vec<Vec<Rated>> = judged_users.collect();
         Self { unknown: data.n_queries() - lists.len(), lists }
     }
 
@@ -116,8 +116,8 @@ impl ValidationLists {
     fn add(&self, values: &[Vec<Option<f64>>], table: &mut Values<'_>) {
         for (index, list) in self.lists.iter().enumerate() {
             checkpoint();
-            let of_list: Vec<Option<f64>> = values.iter().rev().map(|values| values[index]).collect();
-            table.add(&of_list, &labels(list));
+            let list_values: Vec<Option<f64>> = values.iter().rev().map(|values| values[index]).collect();
+            table.add(&list_values, &labels(list));
         }
     }
 }
@@ -223,15 +223,15 @@ impl Session<'_> {
                 values.push(by.values(fit, self.spec)?);
                 Ok(())
             };
-            let known = ratings.only(|rating| !held(rating));
-            self.fit(&known, &ascending[left_out..], Purpose::Validation(&mut observe))?;
+            let training = ratings.only(|rating| !held(rating));
+            self.fit(&training, &ascending[left_out..], Purpose::Validation(&mut observe))?;
             Ok((own, values))
         };
         // Folds are fitted sequentially if memory is short.
         let first = number.min(FIRST_FOLDS);
         let together = first.max(number - first);
-        let all = self.fit_bytes(ratings).saturating_mul(together as u64);
-        let short = self.control.memory().available() < all;
+        let needed = self.fit_bytes(ratings).saturating_mul(together as u64);
+        let short = self.control.memory().available() < needed;
         let of_folds = |folds: Range<usize>, left_out: usize| {
             if short {
                 return folds.map(|fold| of_fold(fold, left_out)).collect();
@@ -276,10 +276,10 @@ fn clearly_worse(values: &[Vec<f64>], better: Better) -> usize {
     let of_lambda = |index: usize| -> Vec<Option<f64>> {
         values.iter().map(|values| Some(better.sign() * values[index])).collect()
     };
-    let of_lambdas: Vec<Vec<Option<f64>>> = (0..lambdas).rev().map(of_lambda).collect();
+    let lambda_values: Vec<Vec<Option<f64>>> = (0..lambdas).rev().map(of_lambda).collect();
     let sum = |values: &Vec<Option<f64>>| values.iter().flatten().sum::<f64>();
-    let Some(best) = of_lambdas.iter().max_by(|a, b| sum(a).total_cmp(&sum(b))) else { return 0 };
-    let worse = of_lambdas.iter().take_while(|values| is_below(values, best, CLEARLY)).count();
+    let Some(best) = lambda_values.iter().max_by(|a, b| sum(a).total_cmp(&sum(b))) else { return 0 };
+    let worse = lambda_values.iter().take_while(|values| is_below(values, best, CLEARLY)).count();
     worse.saturating_sub(1)
 }
 

@@ -79,9 +79,9 @@ impl Chosen {
         let one = self.lambdas.as_mut().filter(|lambdas| lambdas.each.is_none());
         let Some(selection) = one.and_then(|lambdas| lambdas.selection.as_mut()) else { return Ok(()) };
         let (judges, _memory) = held_out.judges(control)?;
-        let of_all = judges.iter().map(|judge| (0..judge.n_queries()).collect()).collect::<Vec<Vec<usize>>>();
+        let lists = judges.iter().map(|judge| (0..judge.n_queries()).collect()).collect::<Vec<Vec<usize>>>();
         let judges: Vec<Judge<'_>> =
-            judges.iter().zip(&of_all).map(|(data, queries)| Judge { data, queries }).collect();
+            judges.iter().zip(&lists).map(|(data, queries)| Judge { data, queries }).collect();
         let (validation, constraint) = (&self.spec.validation, self.spec.loss.constraint());
         selection.baseline = single_feature::baseline(&judges, selection, validation, constraint, control)?;
         Ok(())

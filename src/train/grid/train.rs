@@ -132,8 +132,8 @@ impl GridSpec {
         let lambdas = chosen.lambdas.unwrap_or_else(|| Lambdas::given(session.rate()));
         let searched = session.searched(lambdas.all);
         let is_alone = self.baseline.is_some() && lambdas.all >= BASELINE_ALONE;
-        let told = lambdas.selection.as_ref().filter(|_| !is_alone);
-        warnings.extend(told.and_then(|selection| selection.warning(&searched)));
+        let reported = lambdas.selection.as_ref().filter(|_| !is_alone);
+        warnings.extend(reported.and_then(|selection| selection.warning(&searched)));
         let prior = session.prior();
         let local = session.fit_spec(&session.neighborhood, lambdas.all, self.tolerance, prior.as_ref())?;
         let fits = session.fit_all(&local, lambdas.each.as_deref(), started)?;

@@ -161,8 +161,8 @@ pub(super) fn report(
 /// m and v_max of all queries, with and without an update.
 fn weights_of_all_rounds(perceptron: &Perceptron, data: &Dataset) -> (u64, f64) {
     let of = |query: usize| weight_range(perceptron.surrogate.of(data.labels(query)).weights());
-    let all = (0..data.n_queries()).map(of);
-    all.fold((0, 1.0), |(m, v), (count, ratio)| (count.max(m), ratio.max(v)))
+    let counts = (0..data.n_queries()).map(of);
+    counts.fold((0, 1.0), |(m, v), (count, ratio)| (count.max(m), ratio.max(v)))
 }
 
 fn terms(
@@ -370,8 +370,8 @@ impl<'a> LeastDifference<'a> {
             let (difference, pair) = least_difference(&self.queries[number], &scores[rows.clone()]);
             (difference, pair.map(|document| rows.start + document))
         };
-        let all = parallel::map(self.queries.len(), of);
-        all.into_iter().fold((f64::INFINITY, [0; 2]), |a, b| if b.0 < a.0 { b } else { a })
+        let differences = parallel::map(self.queries.len(), of);
+        differences.into_iter().fold((f64::INFINITY, [0; 2]), |a, b| if b.0 < a.0 { b } else { a })
     }
 }
 

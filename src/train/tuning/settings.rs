@@ -126,15 +126,15 @@ fn check(options: &Params, arrays: &[(&str, &Vec<Value>)]) -> Result<()> {
 
 /// The options of a training. Metric options are removed if the algorithm does not use them.
 fn base(algorithm: &AlgorithmDef, options: &Params) -> Params {
-    let mut of_search = FOLD_OPTIONS.to_vec();
-    let of_metric = METRIC_ARGUMENTS.iter().chain(&["metric", "undefined"]);
-    of_search.extend(of_metric.filter(|key| !(algorithm.reads)(key)));
-    options.clone().without(&of_search)
+    let mut search_keys = FOLD_OPTIONS.to_vec();
+    let metric_keys = METRIC_ARGUMENTS.iter().chain(&["metric", "undefined"]);
+    search_keys.extend(metric_keys.filter(|key| !(algorithm.reads)(key)));
+    options.clone().without(&search_keys)
 }
 
 /// Every combination of the values, the last option varies first.
 fn combinations(arrays: &[(&'static str, &Vec<Value>)]) -> Vec<Map<String, Value>> {
-    let mut all = vec![Map::new()];
+    let mut settings = vec![Map::new()];
     for (key, values) in arrays {
         let with = |before: &Map<String, Value>| {
             values
@@ -146,9 +146,9 @@ fn combinations(arrays: &[(&'static str, &Vec<Value>)]) -> Vec<Map<String, Value
                 })
                 .collect::<Vec<_>>()
         };
-        all = all.iter().flat_map(with).collect();
+        settings = settings.iter().flat_map(with).collect();
     }
-    all
+    settings
 }
 
 /// A setting, its training, and the options that were removed because they have no effect in it.

@@ -169,10 +169,10 @@ fn extend(paths: &mut Vec<Step>, own: usize, step: Step) {
     let length = paths.len() - own;
     paths.push(Step { weight: if length == 0 { 1.0 } else { 0.0 }, ..step });
     let path = &mut paths[own..];
-    let all = (length + 1) as f64;
+    let count = (length + 1) as f64;
     for i in (0..length).rev() {
-        path[i + 1].weight += known * path[i].weight * (i + 1) as f64 / all;
-        path[i].weight = unknown * path[i].weight * (length - i) as f64 / all;
+        path[i + 1].weight += known * path[i].weight * (i + 1) as f64 / count;
+        path[i].weight = unknown * path[i].weight * (length - i) as f64 / count;
     }
 }
 
@@ -181,14 +181,14 @@ fn unwind(path: &mut [Step], at: usize) {
     let last = path.len() - 1;
     let Step { unknown, known, .. } = path[at];
     let mut rest = path[last].weight;
-    let all = path.len() as f64;
+    let count = path.len() as f64;
     for i in (0..last).rev() {
         if known > 0.0 {
-            let weight = rest * all / ((i + 1) as f64 * known);
-            rest = path[i].weight - weight * unknown * (last - i) as f64 / all;
+            let weight = rest * count / ((i + 1) as f64 * known);
+            rest = path[i].weight - weight * unknown * (last - i) as f64 / count;
             path[i].weight = weight;
         } else {
-            path[i].weight = path[i].weight * all / (unknown * (last - i) as f64);
+            path[i].weight = path[i].weight * count / (unknown * (last - i) as f64);
         }
     }
     for i in at..last {
@@ -201,14 +201,14 @@ fn unwound_sum(path: &[Step], at: usize) -> f64 {
     let last = path.len() - 1;
     let Step { unknown, known, .. } = path[at];
     let (mut rest, mut sum) = (path[last].weight, 0.0);
-    let all = path.len() as f64;
+    let count = path.len() as f64;
     for i in (0..last).rev() {
         if known > 0.0 {
-            let weight = rest * all / ((i + 1) as f64 * known);
-            rest = path[i].weight - weight * unknown * (last - i) as f64 / all;
+            let weight = rest * count / ((i + 1) as f64 * known);
+            rest = path[i].weight - weight * unknown * (last - i) as f64 / count;
             sum += weight;
         } else {
-            sum += path[i].weight * all / (unknown * (last - i) as f64);
+            sum += path[i].weight * count / (unknown * (last - i) as f64);
         }
     }
     sum

@@ -84,8 +84,8 @@ fn train_rows(call: SourceCall<'_>, training: &Training, buckets: u32) -> Result
     let advice = roles.advice(options);
     let column_report = roles.column_report(&data, &read_report, advice);
     let ignored = read_report.ignored.clone();
-    let of_rows = roles.training_columns(&ignored);
-    let rows = JudgedRows { data, read_report, validation: None, roles: of_rows, advice, column_report };
+    let column_roles = roles.training_columns(&ignored);
+    let rows = JudgedRows { data, read_report, validation: None, roles: column_roles, advice, column_report };
     let train = |rows: JudgedRows<'_>, control: &Control| {
         let JudgedRows { data, read_report: _read_report, roles, .. } = rows;
         let names =

@@ -75,11 +75,11 @@ fn of_role(source: &Source, names: &[String], given: OptionColumns<'_>, role: &s
         Some(other) => return Err(not_a_name(role, other)),
         None => {}
     }
-    let mut found = Vec::new();
+    let mut candidates = Vec::new();
     for name in log_names(role) {
-        found.extend(find(source, names, name)?);
+        candidates.extend(find(source, names, name)?);
     }
-    match found[..] {
+    match candidates[..] {
         [only] => Ok(Some(only)),
         [] => Ok(None),
         [a, b, ..] => {

@@ -29,14 +29,14 @@ fn bytes(problem: &PairProblem<'_>, dim: usize) -> u64 {
     let square = matrix_bytes(dim + LANES, dim + LANES);
     let hessians = square.saturating_mul(4 + largest_chunk_count(problem, dim));
     let threads = parallel::threads() as u64;
-    let of_pairs = match problem.loss {
+    let pair_bytes = match problem.loss {
         // The multipliers are reserved if they become necessary.
         PairLoss::Hinge | PairLoss::Psi => matrix_bytes(longest, 3 * (dim + 2 * LANES))
             .saturating_add(SingleProducts::bytes(dim + LANES).saturating_mul(threads))
             .saturating_add(product_bytes(documents, dim)),
         _ => matrix_bytes(longest, longest + LANES).saturating_mul(threads),
     };
-    hessians.saturating_add(of_pairs)
+    hessians.saturating_add(pair_bytes)
 }
 
 pub const NEWTON: SolverDef = SolverDef {

@@ -53,8 +53,8 @@ pub(super) fn add_scaled(pairs: &mut Vec<ZonePair>, factor: f64, others: &[ZoneP
         while pairs.get(first).is_some_and(|pair| pair.better < other.better) {
             first += 1;
         }
-        let of_document = pairs[first..].iter_mut().take_while(|pair| pair.better == other.better);
-        match of_document.into_iter().find(|pair| pair.worse == other.worse) {
+        let same_document = pairs[first..].iter_mut().take_while(|pair| pair.better == other.better);
+        match same_document.into_iter().find(|pair| pair.worse == other.worse) {
             Some(pair) => pair.weight += factor * other.weight,
             None => new.push(ZonePair { weight: factor * other.weight, ..*other }),
         }
