@@ -135,8 +135,8 @@ impl Rows {
 /// A document: its score, and whether it is relevant.
 pub type Document = (f64, bool);
 
-/// What a training found out about probabilities.
-pub struct Found {
+/// A probability map learned in training, or why there is none.
+pub struct LearnedProbability {
     /// The map, unless scores have no meaning across queries.
     pub map: Option<Probability>,
     /// The part of the report.
@@ -145,7 +145,7 @@ pub struct Found {
     pub warning: Option<String>,
 }
 
-impl Found {
+impl LearnedProbability {
     /// Adds the map, or why there is none.
     pub fn add_to(self, finished: &mut Finished) {
         finished.add_detail(KEY, self.report);
@@ -158,7 +158,7 @@ impl Found {
 ///
 /// # Errors
 /// Too little memory; an interruption.
-pub fn learn(queries: &[Vec<Document>], params: &Params, control: &Control) -> Result<Found> {
+pub fn learn(queries: &[Vec<Document>], params: &Params, control: &Control) -> Result<LearnedProbability> {
     let threshold = options::number(params, THRESHOLD);
     let documents = queries.iter().map(Vec::len).sum::<usize>();
     let bytes = bytes_of::<[f64; NUMBERS]>(documents);
@@ -198,7 +198,7 @@ pub fn learn(queries: &[Vec<Document>], params: &Params, control: &Control) -> R
         format!("no probabilities: {problem}. The column probability is NULL, and the option 'min_probability' an error")
     });
     let map = knots.map(|knots| Probability { threshold, knots });
-    Ok(Found { map, report: report.into(), warning })
+    Ok(LearnedProbability { map, report: report.into(), warning })
 }
 
 /// The better form, what predictions of other queries show, and what speaks against a map.

@@ -101,7 +101,7 @@ impl TrainingSpec for AutoSpec {
             _ => None,
         };
         let grown = grown.map(|grown| (grown, &data, tree_gains));
-        let Found { chosen, mut trees, scores, splits_queries, mut choice } = match &sample.part {
+        let BestCandidates { chosen, mut trees, scores, splits_queries, mut choice } = match &sample.part {
             Some(part) => {
                 let mut copies = Copies::new(part, joined, baseline.as_ref());
                 self.find(counts, &mut copies, sample.has_many_documents, grown, control)?
@@ -211,7 +211,7 @@ struct QueryCounts {
 }
 
 /// The best few candidates.
-struct Found {
+struct BestCandidates {
     /// The trials of kernels, the best first.
     chosen: Vec<Trial>,
     /// The trees, if they are among the best.
@@ -227,7 +227,7 @@ struct Found {
 struct Choice {
     /// Lambda of the best kernel; none if there are only trees.
     lambda: Option<f64>,
-    /// Of the best candidate.
+    /// How lambda or the number of trees of the best candidate was chosen.
     selection: Selection,
     warnings: Vec<String>,
     details: Map<String, Value>,
@@ -367,7 +367,7 @@ impl AutoSpec {
         has_many_documents: bool,
         grown: Option<(Grown, &Dataset, Option<OfBaseline>)>,
         control: &Control,
-    ) -> Result<Found> {
+    ) -> Result<BestCandidates> {
         let tried = copies.data();
         let partitions = Partitions::new(self, tried, tried.n_docs() < counts.documents)?;
         let trials = self.trials((counts, has_many_documents), copies, &partitions, control)?;
@@ -436,7 +436,7 @@ impl AutoSpec {
         let grown = grown.filter(|_| with_trees).map(|(grown, ..)| grown);
         let grown = grown.map(|grown| (grown.fitted, grown.scores, grown.query_columns == Some(true)));
         let (trees, scores, splits_queries) = grown.unwrap_or_default();
-        Ok(Found {
+        Ok(BestCandidates {
             chosen: best,
             trees,
             scores,

@@ -1,6 +1,6 @@
 //! Fitted ensembles, before they become a model.
 
-use super::early::Found;
+use super::early::ChosenTrees;
 use super::spec::Joined;
 use crate::train::baseline::Baseline;
 use crate::trees::Fitted;
@@ -12,7 +12,7 @@ pub struct Boosted {
     pub(super) objective: f64,
     pub(super) learning_rate: f64,
     /// The validation result, if validation chose the number of trees.
-    pub(super) found: Option<Found>,
+    pub(super) found: Option<ChosenTrees>,
     pub(super) joined: Option<Joined>,
     /// The first score.
     pub(super) baseline: Option<Baseline>,

@@ -1,6 +1,6 @@
 //! The number of trees by validation: early stopping.
 //!
-//! Held-out queries have the weight 0 in a training on all rows, so that they get scores but change no tree.
+//! Held-out queries have the weight 0 in a training on all rows: they get scores, but do not affect trees.
 
 use super::query_columns::QueryColumns;
 use super::spec::DEFAULT_TREES;
@@ -24,8 +24,8 @@ const PATIENCE: usize = 10;
 /// Largest number of trees.
 pub const MOST_TREES: usize = 1000;
 
-/// The number of trees that validation found.
-pub(super) struct Found {
+/// The number of trees chosen by validation.
+pub(super) struct ChosenTrees {
     pub trees: usize,
     pub selection: Selection,
     pub warnings: Vec<String>,
@@ -33,13 +33,13 @@ pub(super) struct Found {
     values: Vec<(f64, f64)>,
     /// The scores with that number of trees.
     scores: Scores,
-    /// The same, also of queries that no fold holds out, if probabilities are learned from them.
-    pub of_documents: Vec<FoldScores>,
+    /// Scores from which probabilities are learned, also of queries that no fold holds out.
+    pub fold_scores: Vec<FoldScores>,
 }
 
-impl Found {
-    /// Whether the mean of the values is better than in another search on the same queries, by more than one standard
-    /// error of the difference. `sign`: -1 if lower values are better.
+impl ChosenTrees {
+    /// Whether the mean value exceeds another search's on the same queries by more than one standard error of the
+    /// difference. `sign`: -1 if lower values are better.
     pub fn is_better_than(&self, other: &Self, sign: f64) -> bool {
         let pairs = || self.values.iter().zip(&other.values).map(|((a, w), (b, _))| (sign * (a - b), *w));
         let total: f64 = pairs().map(|(_, weight)| weight).sum();
@@ -57,13 +57,13 @@ pub struct ScaledRows<'a> {
     pub scaling: &'a Scaling,
     /// The score of each row before the first tree; empty if all are 0.
     pub start: &'a [f64],
-    /// Whether the judgments contradict the baseline that these are the scores of.
+    /// Whether the judgments contradict the baseline of these scores.
     pub are_contradicting: bool,
 }
 
 impl ScaledRows<'_> {
-    /// The bins of a training without the held-out queries: category means come from the other queries. `None` without
-    /// category means. `held_out`: true for held-out queries (`n_queries`).
+    /// The bins of a training without the held-out queries, if there are category means: these come from the other
+    /// queries. `held_out`: true for held-out queries (`n_queries`).
     ///
     /// # Errors
     /// Too little memory; an interrupt.
@@ -121,32 +121,22 @@ pub(super) fn find(
     rows: ScaledRows<'_>,
     source: Option<&Held>,
     control: &Control,
-) -> Result<Found> {
+) -> Result<ChosenTrees> {
     let data = rows.data;
     // 1. What is held out.
     let (measured, split, left_out) =
         held_out(spec, data, source.map(|held| &held.data), prepared.edges.len())?;
     if measured.is_empty() {
         let selection = selection(spec, Split::Nothing, Vec::new(), Best::default());
-        if spec.may_be_baseline() {
-            return Ok(Found {
-                trees: 0,
-                selection,
-                warnings: Vec::new(),
-                values: Vec::new(),
-                scores: Vec::new(),
-                of_documents: Vec::new(),
-            });
-        }
+        let is_alone = spec.may_be_baseline();
         let searched = Searched::new("trees", DEFAULT_TREES as f64);
-        let warnings = selection.warning(&searched).into_iter().collect();
-        return Ok(Found {
-            trees: DEFAULT_TREES,
+        return Ok(ChosenTrees {
+            trees: if is_alone { 0 } else { DEFAULT_TREES },
+            warnings: selection.warning(&searched).filter(|_| !is_alone).into_iter().collect(),
             selection,
-            warnings,
             values: Vec::new(),
             scores: Vec::new(),
-            of_documents: Vec::new(),
+            fold_scores: Vec::new(),
         });
     }
     // 2. Trainings without it.
@@ -178,7 +168,7 @@ pub(super) fn find(
     // 3. The report.
     let values: Vec<(f64, f64)> = best.values.iter().flatten().copied().collect();
     let scores = std::mem::take(&mut best.scores);
-    let of_documents = if others.is_empty() {
+    let fold_scores = if others.is_empty() {
         Vec::new()
     } else {
         let folds = measured.iter().zip(&others).zip(scores.iter().zip(&best.others));
@@ -205,17 +195,17 @@ pub(super) fn find(
         single_feature::baseline(&judges, &selection, &spec.validation, ListConstraint::None, control)?;
     let is_alone = spec.may_be_baseline() && trees == 0;
     let warnings = selection.warning(&searched).filter(|_| !is_alone).into_iter().collect();
-    Ok(Found { trees, selection, warnings, values, scores, of_documents })
+    Ok(ChosenTrees { trees, selection, warnings, values, scores, fold_scores })
 }
 
-/// The other queries, whose documents have equal grades: a fraction of them for each fold, for probabilities.
+/// Queries whose documents have equal grades: a fraction of them for each fold, for probabilities.
 fn others<'a>(spec: &TreesSpec, data: &'a Dataset, measured: &[Measured<'a>]) -> Vec<Measured<'a>> {
     if !spec.is_probability_wanted || spec.may_be_baseline() {
         return Vec::new();
     }
     let held = measured.iter().map(|fold| fold.queries.len()).sum();
-    let found = unjudged(data, &judged(data), held, measured.len(), spec.options.seed);
-    found.into_iter().map(|queries| Measured { data, queries }).collect()
+    let folds = unjudged(data, &judged(data), held, measured.len(), spec.options.seed);
+    folds.into_iter().map(|queries| Measured { data, queries }).collect()
 }
 
 /// Whether each query has documents of different relevance.
@@ -227,11 +217,11 @@ fn judged(data: &Dataset) -> Vec<bool> {
 ///
 /// # Errors
 /// An interrupt.
-pub(super) fn of_sum(
+pub(super) fn sum_selection(
     spec: &TreesSpec,
     data: &Dataset,
     validation: Option<&Dataset>,
-    [first, second]: [Found; 2],
+    [first, second]: [ChosenTrees; 2],
     trees: usize,
     control: &Control,
 ) -> Result<(Option<Selection>, Vec<String>)> {
@@ -244,9 +234,9 @@ pub(super) fn of_sum(
         return Ok((Some(first.selection), warnings));
     }
     let scores = sum_of_scores(&measured, [&first.scores, &second.scores]);
-    let (value, of_queries) = values(&spec.validation, &measured, &scores, control)?;
+    let (value, query_values) = values(&spec.validation, &measured, &scores, control)?;
     let at = value.map(|value| (0, value));
-    let best = Best { at, values: of_queries, ..Best::default() };
+    let best = Best { at, values: query_values, ..Best::default() };
     let selection = selection(spec, split, vec![(trees as f64, value)], best);
     // The gain of the first ensemble.
     let baseline = first.selection.baseline.map(|baseline| Baseline { gain: None, ..baseline });
@@ -311,7 +301,7 @@ pub(in crate::train) struct Measured<'a> {
 /// The held-out data of the trainings.
 #[derive(Clone, Copy)]
 pub(in crate::train) struct HeldOut<'a> {
-    /// One of each fold.
+    /// One for each fold.
     pub measured: &'a [Measured<'a>],
     /// Queries of each fold that are scored, but not measured; may be empty.
     pub others: &'a [Measured<'a>],
@@ -321,7 +311,7 @@ pub(in crate::train) struct HeldOut<'a> {
     pub source: Option<(&'a Binned, &'a [f64])>,
 }
 
-/// How long trees are added.
+/// When to measure, and when to stop adding trees.
 #[derive(Clone, Copy)]
 pub(in crate::train) struct Pace {
     /// Largest number of trees of a training.
@@ -355,8 +345,8 @@ pub(in crate::train) struct Best {
 }
 
 impl Best {
-    /// Makes the first measurement, of a baseline, the best one unless another one is shown to be better; then the first
-    /// after it within one standard error of that. Returns what this, or else the best one, gains.
+    /// Keeps the first measurement, the baseline, unless another is significantly better; then takes the first one within
+    /// a standard error of that. Returns the gain of the measurement taken, or of the best.
     pub fn keep_baseline(
         &mut self,
         validation: &ValidationSpec,
@@ -386,8 +376,8 @@ impl Best {
     }
 }
 
-/// Adds trees until the metric no longer improves. Returns the metric for each number of trees, and the best number. `trainings`: all
-/// ensembles of the first fold, then the ensembles of the next.
+/// Adds trees until the metric no longer improves. Returns the metric for each number of trees, and the best number.
+/// `trainings`: all ensembles of the first fold, then of the next.
 ///
 /// # Errors
 /// Errors of a training.
@@ -399,7 +389,7 @@ pub(in crate::train) fn measure(
     control: &Control,
 ) -> Result<(Curve, Best)> {
     let sign = validation.metric.def().better.sign();
-    let mut of_source = match held_out.source {
+    let mut source_scores = match held_out.source {
         Some((_, [])) => vec![0.0; held_out.measured[0].data.n_docs()],
         Some((_, start)) => start.to_vec(),
         None => Vec::new(),
@@ -409,10 +399,10 @@ pub(in crate::train) fn measure(
     control.expect(measurements);
     for number in usize::from(!pace.from_0)..=measurements {
         if number > 0 {
-            add_trees(trainings, held_out, pace.interval, &mut of_source, control)?;
+            add_trees(trainings, held_out, pace.interval, &mut source_scores, control)?;
             control.step();
         }
-        let scores = scores(trainings, held_out, &of_source);
+        let scores = scores(trainings, held_out, &source_scores);
         let (mean, values) = values(validation, held_out.measured, &scores, control)?;
         if pace.from_0 {
             best.all.push(values.clone());
@@ -421,7 +411,7 @@ pub(in crate::train) fn measure(
         if let Some(value) = mean.filter(|value| best.at.is_none_or(|(_, best)| sign * (value - best) > 0.0))
         {
             let others =
-                self::scores(trainings, HeldOut { measured: held_out.others, ..held_out }, &of_source);
+                self::scores(trainings, HeldOut { measured: held_out.others, ..held_out }, &source_scores);
             best = Best { at: Some((curve.len() - 1, value)), values, scores, others, all: best.all };
         }
         if best.at.is_none_or(|(at, _)| at + pace.patience < curve.len()) && curve.len() > pace.patience {
@@ -432,12 +422,12 @@ pub(in crate::train) fn measure(
     Ok((curve, best))
 }
 
-/// Adds `trees` trees to each training, and their mean scores to `of_source`, the scores of the source.
+/// Adds `trees` trees to each training, and their mean scores to `source_scores`, the scores of the source.
 fn add_trees(
     trainings: &mut [Boosting<'_>],
     HeldOut { seeds, source, .. }: HeldOut<'_>,
     trees: usize,
-    of_source: &mut [f64],
+    source_scores: &mut [f64],
     control: &Control,
 ) -> Result<()> {
     let Some((binned, _)) = source else {
@@ -447,11 +437,11 @@ fn add_trees(
     };
     for _ in 0..trees {
         let step = |_, training: &mut Boosting<'_>| -> Result<Vec<f64>> {
-            training.step(control)?.scores(binned, of_source.len(), control)
+            training.step(control)?.scores(binned, source_scores.len(), control)
         };
         for added in parallel::map_of(trainings.iter_mut().collect(), step) {
             let factor = 1.0 / seeds as f64;
-            of_source.iter_mut().zip(added?).for_each(|(sum, score)| *sum += factor * score);
+            source_scores.iter_mut().zip(added?).for_each(|(sum, score)| *sum += factor * score);
         }
     }
     Ok(())
@@ -461,12 +451,12 @@ fn add_trees(
 fn scores(
     trainings: &[Boosting<'_>],
     HeldOut { measured, seeds, source, .. }: HeldOut<'_>,
-    of_source: &[f64],
+    source_scores: &[f64],
 ) -> Scores {
     let of_fold = |(Measured { data, queries }, trainings): (&Measured<'_>, &[Boosting<'_>])| {
-        let of_rows = if source.is_some() { Vec::new() } else { Boosting::mean_scores(trainings) };
-        let all = if source.is_some() { of_source } else { &of_rows };
-        queries.iter().map(|query| all[data.rows(*query)].to_vec()).collect()
+        let means = if source.is_some() { Vec::new() } else { Boosting::mean_scores(trainings) };
+        let scores = if source.is_some() { source_scores } else { &means };
+        queries.iter().map(|query| scores[data.rows(*query)].to_vec()).collect()
     };
     measured.iter().zip(trainings.chunks(seeds)).map(of_fold).collect()
 }
@@ -489,8 +479,8 @@ pub(in crate::train) fn values(
             control.check()?;
             metric.finite_value(data.labels(queries[number]), &scores[number])
         };
-        let found = parallel::try_map(queries.len(), value)?;
-        for (query, value) in queries.iter().zip(found) {
+        let query_values = parallel::try_map(queries.len(), value)?;
+        for (query, value) in queries.iter().zip(query_values) {
             mean.add(value, data.labels(*query));
             values.push(mean.weighted(value, data.labels(*query)));
         }

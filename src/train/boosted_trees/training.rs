@@ -5,7 +5,7 @@ use super::super::algorithm::{
 };
 use super::super::averaged;
 use super::boosted::Boosted;
-use super::early::{Found, Held, ScaledRows};
+use super::early::{ChosenTrees, Held, ScaledRows};
 use super::query_columns::{QueryColumns, Use};
 use super::settings::{details, details_of_both, trees_of};
 use super::spec::{DEFAULT_TREES, Joined, LOSS_OPTIONS, TreeCount, TreesSpec};
@@ -136,7 +136,7 @@ impl TrainingSpec for TreesSpec {
             return Ok(Trained { out_of_fold: Some(OutOfFold::Folds(Box::new(self.clone()))), ..trained });
         }
         let (mut boosted, scaling) = self.ensemble(&mut data, validation, control)?;
-        let documents = boosted.found.as_mut().map(|documents| std::mem::take(&mut documents.of_documents));
+        let documents = boosted.found.as_mut().map(|documents| std::mem::take(&mut documents.fold_scores));
         let trees = boosted.fitted.forest.trees();
         let out_of_fold = match documents.filter(|documents| !documents.is_empty()) {
             Some(documents) => OutOfFold::Scores(documents),
@@ -186,7 +186,7 @@ impl TreesSpec {
         rows: ScaledRows<'_>,
         held: &mut Option<Held>,
         control: &Control,
-    ) -> Result<(Option<Found>, Option<Joined>)> {
+    ) -> Result<(Option<ChosenTrees>, Option<Joined>)> {
         let data = rows.data;
         let find = |prepared: &Prepared, held: &Option<Held>, searches: bool| {
             searches.then(|| super::early::find(self, prepared, rows, held.as_ref(), control)).transpose()
@@ -311,9 +311,9 @@ impl TreesSpec {
         }
         // 2. Validation of the sum.
         let (details, trees) = (details_of_both(&parts), trees_of(&parts));
-        let choices: Vec<Found> = parts.into_iter().filter_map(|(_, part)| part.found).collect();
-        let (selection, warnings) = match <[Found; 2]>::try_from(choices) {
-            Ok(choices) => super::early::of_sum(self, data, validation, choices, trees, control)?,
+        let choices: Vec<ChosenTrees> = parts.into_iter().filter_map(|(_, part)| part.found).collect();
+        let (selection, warnings) = match <[ChosenTrees; 2]>::try_from(choices) {
+            Ok(choices) => super::early::sum_selection(self, data, validation, choices, trees, control)?,
             Err(_) => (None, Vec::new()),
         };
         // 3. The sum.

@@ -85,8 +85,8 @@ impl Held {
     }
 }
 
-/// The choice.
-pub(super) struct Found {
+/// The lambda chosen by validation.
+pub(super) struct ChosenLambda {
     pub(super) lambda: f64,
     /// The lambdas of the last fit, smallest first.
     pub(super) path: Vec<f64>,
@@ -94,7 +94,7 @@ pub(super) struct Found {
     left_out: usize,
 }
 
-impl Found {
+impl ChosenLambda {
     /// A warning about pairs of the validation source that were not used.
     pub(super) fn left_out(&self) -> Option<String> {
         (self.left_out > 0).then(|| {
@@ -114,10 +114,10 @@ impl ImplicitSpec {
         known: &Known,
         source: Option<Held>,
         lambdas: Vec<f64>,
-    ) -> Result<Found> {
+    ) -> Result<ChosenLambda> {
         let left_out = source.as_ref().map_or(0, |held| held.left_out);
         if let (TunedValue::Fixed(lambda), _) | (_, [lambda]) = (&self.lambda, &lambdas[..]) {
-            return Ok(Found { lambda: *lambda, path: lambdas, selection: None, left_out });
+            return Ok(ChosenLambda { lambda: *lambda, path: lambdas, selection: None, left_out });
         }
         // 1. The pairs that candidates are fitted to, and those that judge them.
         let (known, held) = match source {
@@ -154,7 +154,7 @@ impl ImplicitSpec {
         let selection = table.selection(split, chosen);
         let mut path: Vec<f64> = ascending.into_iter().filter(|other| *other < lambda).collect();
         path.push(lambda);
-        Ok(Found { lambda, path, selection: Some(selection), left_out })
+        Ok(ChosenLambda { lambda, path, selection: Some(selection), left_out })
     }
 
     /// The pairs that stay, and those that are held out of every user.

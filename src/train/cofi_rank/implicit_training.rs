@@ -69,7 +69,7 @@ impl TrainingSpec for ImplicitSpec {
 
 impl ImplicitSpec {
     /// Warnings about lambda.
-    fn warnings(&self, found: &super::implicit_select::Found, largest: Option<f64>) -> Vec<String> {
+    fn warnings(&self, found: &super::implicit_select::ChosenLambda, largest: Option<f64>) -> Vec<String> {
         let center = (self.draws() && self.ranking.biases).then_some("the biases");
         let searched = Searched { center, ..Searched::new("lambda", found.lambda) };
         let chosen = found.selection.as_ref().and_then(|selection| selection.warning(&searched));
