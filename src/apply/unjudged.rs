@@ -1,4 +1,4 @@
-//! Rankings in which only some documents are judged (rule 8.17).
+//! Partially judged rankings (rule 8.17).
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ impl Depths {
         self.0.iter().map(|depth| format!("judged@{depth}"))
     }
 
-    /// Operations for each document.
+    /// Operations per document.
     pub fn operations(&self) -> usize {
         self.0.len() * METRIC_COST
     }
@@ -63,7 +63,7 @@ impl Depths {
     }
 }
 
-/// Grades and scores of the documents that count.
+/// Grades and scores of the documents that metrics count.
 #[derive(Default)]
 pub struct JudgedLists {
     data: Dataset,

@@ -2,7 +2,7 @@
 //!
 //! Reservations are estimates of the large allocations: rows, kernel spaces, prepared queries, workspaces of solvers,
 //! results. Each is an upper bound, next to its allocation. Small allocations are not counted. Results do not
-//! depend on the limit: work fits as it is, or is refused.
+//! depend on the limit: work that does not fit is refused, never reduced.
 
 use std::fmt::Display;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,14 +13,14 @@ use crate::base::{Error, Result};
 /// Advice for a kernel that takes too much memory.
 pub const FEWER_LANDMARKS: &str = "use fewer landmarks (option 'landmarks'), or a linear kernel";
 
-/// The variable with the bound of every call in the process.
-const OF_PROCESS: &str = "SQLITE_LTR_MAX_MEMORY";
+/// The variable with the memory limit of every call in the process.
+const PROCESS_LIMIT: &str = "SQLITE_LTR_MAX_MEMORY";
 
-/// The bound of every call in the process, set by the host before its first call. Text that is not an integer allows nothing.
+/// The memory limit of every call in the process, which the host sets before its first call. Text that is not an integer is 0.
 static CEILING: LazyLock<u64> =
-    LazyLock::new(|| std::env::var(OF_PROCESS).map_or(u64::MAX, |text| text.parse().unwrap_or(0)));
+    LazyLock::new(|| std::env::var(PROCESS_LIMIT).map_or(u64::MAX, |text| text.parse().unwrap_or(0)));
 
-/// Bytes in use and the limit on them (option `max_memory`). Clones count together.
+/// Bytes in use and their limit (option `max_memory`). Clones share the count.
 #[derive(Debug, Clone)]
 pub struct Memory(Arc<Counters>);
 
@@ -31,7 +31,7 @@ struct Counters {
     used: AtomicU64,
 }
 
-/// Bytes in use until they are dropped.
+/// Bytes that are in use until this is dropped.
 #[derive(Debug, Default)]
 pub struct Reservation {
     memory: Memory,
@@ -45,7 +45,7 @@ impl Default for Memory {
 }
 
 impl Memory {
-    /// Nothing in use; by default with the limit of the process.
+    /// No bytes in use. `None`: the limit of the process.
     pub fn limited(allowed: Option<u64>) -> Self {
         let allowed = allowed.unwrap_or(u64::MAX).min(*CEILING);
         Self(Arc::new(Counters { allowed, used: AtomicU64::new(0) }))
@@ -66,7 +66,7 @@ impl Memory {
         Reservation { memory: self.clone(), bytes: 0 }
     }
 
-    /// Reserves bytes for something. `way_out`: what the caller can do if they are too many.
+    /// Reserves bytes for `what`. `way_out`: advice if they exceed the limit.
     ///
     /// # Errors
     /// [`Error::Memory`] if more bytes would be in use than are allowed.
@@ -99,7 +99,7 @@ impl Reservation {
             Ok(_) => self.bytes = bytes,
             Err(used) => {
                 let (what, used) = (what.to_string(), others(used));
-                let limit = if allowed == *CEILING { OF_PROCESS } else { "max_memory" };
+                let limit = if allowed == *CEILING { PROCESS_LIMIT } else { "max_memory" };
                 return Err(Error::Memory { what, needed: bytes, used, allowed, way_out, limit });
             }
         }
@@ -116,7 +116,7 @@ impl Drop for Reservation {
 /// A vector of `count` zeros.
 ///
 /// # Errors
-/// [`Error::Host`] if the system does not give the memory, where a vector would end the process.
+/// [`Error::Host`] if the allocation fails, where a plain vector would abort the process.
 pub fn zeros<T: Clone + Default>(count: usize) -> Result<Vec<T>> {
     let mut values = Vec::new();
     grow(&mut values, count)?;
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_refused_beyond_the_limit_and_come_back_when_dropped() {
+    fn bytes_are_refused_beyond_the_limit_and_freed_when_dropped() {
         let memory = Memory::limited(Some(100));
         let mut rows = memory.reserve(60, "reading", "read less").unwrap();
         let error = memory.clone().reserve(50, "fitting", "fit less").unwrap_err().to_string();

@@ -1,8 +1,8 @@
 //! Data sets in buckets: the bucket of a query, a bucket's rows as bytes, sums over buckets, and trainings that
 //! ask for such sums round by round.
 //!
-//! Buckets are the parts of a data set that engines move. A training never needs two of them together: each answers the
-//! questions of a round, and answers are added (`docs/adr/0020-buckets.md`).
+//! Buckets are the parts of a data set that engines move. Training never needs two of them together: each answers the
+//! questions of a round, and the answers are added (`docs/adr/0020-buckets.md`).
 
 mod algorithms;
 mod bytes;

@@ -1,5 +1,5 @@
-//! Trainings as replays. A training is an ordinary function that asks questions. Between two rounds its state keeps the
-//! answers. In the next round the function runs again: it reads the recorded answers, and ends early where one is lacking.
+//! Trainings as replays. A training is an ordinary function that asks questions. Between rounds its state keeps the
+//! answers. In the next round the function runs again: it reads the recorded answers, and stops at the first missing one.
 //!
 //! Work that can run side by side, such as one fit per fold, is divided into tasks. A round has the question of each
 //! unfinished task, so one pass over the buckets serves all of them. A finished task keeps its result instead of its
@@ -92,18 +92,18 @@ pub struct Replay {
 pub struct Asking<'a> {
     answers: &'a [BucketSums],
     used: AtomicUsize,
-    lacking: Mutex<Option<Question>>,
+    missing: Mutex<Option<Question>>,
     progress: Mutex<Option<(f64, f64)>>,
 }
 
 impl Asking<'_> {
-    /// The answer to the next question. Without one the work of the task ends, by unwinding. So a solver asks through the
+    /// The answer to the next question. If it is missing, the task unwinds, so a solver can ask from within the
     /// objective that it minimizes.
     pub fn ask(&self, question: Question) -> BucketSums {
         if let Some(sums) = self.answers.get(self.used.fetch_add(1, Ordering::Relaxed)) {
             sums.clone()
         } else {
-            *lock(&self.lacking) = Some(question);
+            *lock(&self.missing) = Some(question);
             unwind(Error::Internal("an answer is missing".to_owned()))
         }
     }
@@ -115,8 +115,8 @@ impl Asking<'_> {
 }
 
 impl Replay {
-    /// The result of task number `number`: the recorded one, otherwise the result of `work`; `None` if it lacks an
-    /// answer. It is always read from its bytes, so that a training that continues from a state is the same.
+    /// The result of task number `number`: the recorded one, otherwise the result of `work`; `None` if an answer
+    /// is missing. It is always read from its bytes, so that a training that continues from a state is the same.
     ///
     /// # Errors
     /// Errors of `work`; too many bytes.
@@ -133,12 +133,12 @@ impl Replay {
             self.records.resize(number + 1, Record::Open(Vec::new()));
         }
         if let Record::Open(answers) = &self.records[number] {
-            let (used, lacking, progress) = (AtomicUsize::new(0), Mutex::new(None), Mutex::new(None));
-            let asking = Asking { answers, used, lacking, progress };
+            let (used, missing, progress) = (AtomicUsize::new(0), Mutex::new(None), Mutex::new(None));
+            let asking = Asking { answers, used, missing, progress };
             let result = stopped(|| work(&asking));
             let shown = lock(&asking.progress).take();
             self.progress = shown.or(self.progress);
-            if let Some(question) = lock(&asking.lacking).take() {
+            if let Some(question) = lock(&asking.missing).take() {
                 self.questions.push((number, question));
                 return Ok(None);
             }
@@ -151,7 +151,7 @@ impl Replay {
     /// The result of a task; `None` if it is not finished.
     ///
     /// # Errors
-    /// Bytes of another result.
+    /// Bytes of a different type of result.
     pub fn result<T: DeserializeOwned>(&self, number: usize) -> Result<Option<T>> {
         match self.records.get(number) {
             Some(Record::Done(result)) => Kind::State.decode_body(result).map(Some),

@@ -65,7 +65,7 @@ impl Monotone {
     }
 
     /// Adds the option to the settings of a model.
-    pub fn tell(&self, settings: &mut Map<String, Value>) {
+    pub fn report(&self, settings: &mut Map<String, Value>) {
         if !self.is_empty() {
             let signs = self.0.iter().map(|(name, sign)| (name.clone(), json!(sign)));
             settings.insert(KEY.to_owned(), signs.collect());

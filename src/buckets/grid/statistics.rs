@@ -127,7 +127,7 @@ impl DataStatistics {
         self.documents() - self.0[HEAD + feature]
     }
 
-    /// Replacements for missing values.
+    /// Values that replace missing ones.
     pub fn fills(&self, missing: Missing) -> Vec<f64> {
         if missing == Missing::Mean { self.means() } else { vec![0.0; self.dim()] }
     }
@@ -172,7 +172,7 @@ impl DataStatistics {
     }
 }
 
-/// DataStatistics and scaling, which are fixed before the first fit.
+/// Statistics and scaling, which are fixed before the first fit.
 pub struct Prepared {
     pub statistics: DataStatistics,
     pub scaling: Scaling,
@@ -388,7 +388,7 @@ fn fill(data: &mut Dataset, fills: &[f64]) {
     }
 }
 
-/// A bucket's answer to [`VARIANCES`]: the sum of (x - center)^2 for each feature.
+/// A bucket's answer to [`VARIANCES`]: the sum of (x - center)^2 per feature.
 pub fn squares(data: &mut Dataset, numbers: &[f64]) -> Result<BucketSums> {
     let dim = data.features.columns();
     if numbers.len() != 2 * dim {

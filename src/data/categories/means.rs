@@ -99,7 +99,7 @@ impl Means {
     pub(super) fn learn(codes: Vec<u32>, texts: &[&str], rows: RowsOfCodes<'_>) -> Option<LearnedMeans> {
         let sums = MeanSums::new(&codes, texts.len() + 1, rows);
         let of_rows = sums.of_other_folds(&codes, rows);
-        if !sums.tell_relevance(&of_rows, rows) {
+        if !sums.predict_relevance(&of_rows, rows) {
             return None;
         }
         let kept = (0..texts.len()).filter(|value| sums.rows(*value) >= FEWEST_ROWS);
@@ -182,7 +182,7 @@ impl MeanSums {
     }
 
     /// Whether the means of the rows' values predict relevance.
-    fn tell_relevance(&self, means: &[f64], rows: RowsOfCodes<'_>) -> bool {
+    fn predict_relevance(&self, means: &[f64], rows: RowsOfCodes<'_>) -> bool {
         let (mut of_queries, mut ticks) = (vec![Vec::new(); self.relevance.len()], Ticks::default());
         for ((query, relevance), mean) in rows.queries.iter().zip(rows.relevance).zip(means) {
             ticks.add(8);

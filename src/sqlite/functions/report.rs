@@ -41,7 +41,7 @@ fn report(call: &ScalarCall<'_>) -> Result<Output> {
     })
 }
 
-/// The subject of a page.
+/// What a page is about.
 struct Subject<'a> {
     request: &'a RankingCall<'a>,
     measured: Measured,
@@ -120,7 +120,7 @@ fn subject<'a>(request: &'a RankingCall<'a>) -> Result<Subject<'a>> {
 /// Importance is measured for up to this many feature values, which takes some seconds.
 const LARGEST_IMPORTANCE: usize = 200_000;
 
-/// Plots of the model and its training, as far as they exist.
+/// Plots of the model and its training, if they exist.
 fn model_plots(subject: &Subject<'_>, page: &mut Page) -> Result<()> {
     let (handle, name) = (&subject.request.handle, &subject.name);
     let can = handle.model.capabilities();

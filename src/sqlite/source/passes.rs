@@ -13,9 +13,9 @@ use crate::data::{ColumnFacts, Form, Keys, Missing, Outcome, Quantities};
 use crate::sqlite::glue::{retry_busy, within_time};
 
 /// Rows between two checks of the time limit.
-const TOGETHER: usize = 256;
+const CHECK_INTERVAL: usize = 256;
 
-/// Reads a source. A training reads the keys of columns of JSON objects as features (rule 3.10).
+/// Reads a source. Training reads the keys of JSON object columns as features (rule 3.10).
 ///
 /// # Errors
 /// A value that the rules do not allow; more memory than `max_memory` allows; the time limit.
@@ -77,7 +77,7 @@ fn read_columns(call: SourceCall<'_>, spec: ReadSpec<'_>) -> Result<SourceRows> 
     Ok(SourceRows { data, roles: Rc::new(roles), read_report })
 }
 
-/// The features that are keys of JSON objects. Reads the rows until one excludes the last column.
+/// The features that are keys of JSON objects. Stops at the row that rules out the last candidate column.
 ///
 /// # Errors
 /// SQLite errors; the time limit.
@@ -113,7 +113,7 @@ fn find_keys(call: SourceCall<'_>, spec: ReadSpec<'_>, allows_missing: bool) -> 
             }
             columns.retain(|(column, _)| !others.contains(column));
             count += 1;
-            if count.is_multiple_of(TOGETHER) {
+            if count.is_multiple_of(CHECK_INTERVAL) {
                 limits.check_time()?;
             }
         }

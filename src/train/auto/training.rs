@@ -171,7 +171,7 @@ impl TrainingSpec for AutoSpec {
         if let Some(baseline) = &self.baseline {
             settings.insert(baseline::KEY.to_owned(), json!(baseline.text));
         }
-        self.monotone.tell(&mut settings);
+        self.monotone.report(&mut settings);
         settings.extend(self.validation.given.clone());
         settings
     }

@@ -1,10 +1,10 @@
 //! The boosted trees among the candidates.
 //!
 //! An ensemble for each fold of the queries is trained on the other folds, with few features for each tree. The held-out
-//! queries tell how many trees are best. As many ensembles with so many trees are then trained on all rows, each with random
-//! choices of its own. Their mean is the function (Breiman 1996: aggregated predictors).
+//! queries determine the number of trees. The same number of ensembles of that size is then trained on all rows, each with
+//! its own random choices. The function is their mean (Breiman 1996: aggregated predictors).
 //!
-//! Of many documents a single part of the queries is held out, and one ensemble is trained on the rest, with the
+//! With many documents, a single part of the queries is held out, and one ensemble is trained on the rest, with the
 //! default fraction of the features. It is the function. It has up to [`MORE`] times the trees of a level, fewer the more
 //! documents there are, so the time of a training does not fall where the documents become many.
 

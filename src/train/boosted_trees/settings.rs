@@ -69,7 +69,7 @@ pub(super) fn of(spec: &TreesSpec) -> Map<String, Value> {
     if let Some(baseline) = &spec.baseline {
         settings.insert(baseline::KEY.to_owned(), json!(baseline.text));
     }
-    spec.monotone.tell(&mut settings);
+    spec.monotone.report(&mut settings);
     settings.extend(spec.loss_settings.clone());
     settings.extend(spec.validation.given.clone());
     settings

@@ -232,8 +232,8 @@ impl GridSpec {
         Ok(spec)
     }
 
-    /// The choices for these rows: neighbors, prior and candidates of lambda that the caller leaves open. `known`: what named
-    /// query features tell. Returns the dependence on the query features in use.
+    /// The choices for these rows: neighbors, prior and candidates of lambda that the caller leaves open. `known`: the
+    /// dependence on named query features. Returns the dependence on the query features in use.
     ///
     /// # Errors
     /// An interrupt; [`Error::Memory`].
@@ -407,7 +407,7 @@ impl GridSpec {
         if let Some(baseline) = &self.baseline {
             set(baseline::KEY, json!(baseline.text));
         }
-        self.monotone.tell(&mut settings);
+        self.monotone.report(&mut settings);
         settings
     }
 

@@ -2,7 +2,7 @@
 //!
 //! For each function, the smoothing gives the training query weights; the objective is stated in
 //! `model/query_dependent.rs`. Validation chooses lambda unless the caller gives it, then every function is fitted on
-//! all rows. With a prior the penalty shrinks to a function of all queries, which has a lambda of its own.
+//! all rows. With a prior, functions shrink to a function of all queries, which has its own lambda.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -59,16 +59,16 @@ impl TrainingSpec for GridSpec {
         let mut trained = spec.fit_rows(set, control)?;
         if self.smoothing.kind.uses_distance() || self.interaction != Interaction::None {
             trained.warnings.extend(spec.dependence_warning(found.as_ref()));
-            let mut tell = |key: &str, value: Value| trained.details.insert(key.to_owned(), value);
-            tell(QueryDependence::KEY, QueryDependence::report(found.as_ref()));
+            let mut add = |key: &str, value: Value| trained.details.insert(key.to_owned(), value);
+            add(QueryDependence::KEY, QueryDependence::report(found.as_ref()));
             if self.interaction != Interaction::None {
-                tell("interaction", json!(spec.interaction.name()));
+                add("interaction", json!(spec.interaction.name()));
             }
             if self.open.neighbors && self.smoothing.kind.uses_distance() {
-                tell("neighbors", json!(spec.smoothing.neighbors));
+                add("neighbors", json!(spec.smoothing.neighbors));
             }
             if self.prior == Prior::Auto {
-                tell("prior", json!(spec.prior.name()));
+                add("prior", json!(spec.prior.name()));
             }
         }
         Ok(trained)
