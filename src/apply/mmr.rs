@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Relevance is the score, scaled to 0..1 within the query. A document without a vector, or with a vector of zeros, is similar to
-//! none. Of equal documents the one with the higher score comes first, then the earlier one.
+//! none. Ties are broken by score, then by position.
 #![allow(clippy::needless_range_loop, reason = "the packaged library inlines few iterators (`math::lanes`)")]
 
 use crate::base::{Ticks, bytes_of};

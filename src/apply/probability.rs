@@ -23,7 +23,7 @@ pub struct Reliability {
 }
 
 impl Reliability {
-    /// Of queries: the documents of query i are `offsets[i]..offsets[i + 1]`, at least one in all. `relevant`: 1 or 0.
+    /// The reliability over queries: query i has the documents `offsets[i]..offsets[i + 1]`; at least one document. `relevant`: 1 or 0.
     pub fn of(offsets: &[usize], probabilities: &[f64], relevant: &[f64], least: f64) -> Self {
         let n = probabilities.len() as f64;
         let squares = probabilities.iter().zip(relevant).map(|(p, y)| (p - y) * (p - y));

@@ -67,7 +67,7 @@ pub struct ScoringJob<'a> {
 }
 
 impl<'a> ScoringJob<'a> {
-    /// Starts to score a data set. Finishes at once if no function must be fitted.
+    /// Starts to score a data set. Finishes immediately if no function must be fitted.
     ///
     /// # Errors
     /// A number of features that differs from the training; missing query features; errors of [`Self::advance`].

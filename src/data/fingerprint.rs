@@ -33,7 +33,7 @@ const ROUNDED: f64 = 1.000_001;
 
 /// Values whose bins are found together.
 const CHUNK: usize = 1 << 10;
-/// Values that a loop compares with an edge at once.
+/// Values that a loop compares with an edge together.
 const LANES: usize = 16;
 
 /// Statistics of a training set.

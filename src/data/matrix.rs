@@ -47,7 +47,7 @@ pub struct ColumnGroup<'a> {
 pub struct Shuffle {
     /// Numbers of the columns.
     pub columns: Vec<usize>,
-    /// Of each order, the rows that the values come from.
+    /// For each order, the rows that the values come from.
     pub orders: Vec<Vec<usize>>,
 }
 

@@ -47,7 +47,7 @@ impl DatasetBuilder {
         self
     }
 
-    /// Makes features of columns whose texts have one form. `refuses_missing`: those with missing values are none.
+    /// Makes features of columns whose texts have one form. `refuses_missing`: columns with missing values do not become features.
     pub(super) fn read_quantities(&mut self, refuses_missing: bool) {
         let Values::F64(values) = &mut self.values else { return };
         let width = self.width.unwrap_or(0);

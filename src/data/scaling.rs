@@ -69,7 +69,7 @@ pub enum Scaling {
     MaxNorm(f64),
 }
 
-// A shared scaling equals itself at once.
+// Fast path: a shared scaling is equal.
 impl Eq for Scaling {}
 
 impl Scaling {

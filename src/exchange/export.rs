@@ -20,7 +20,7 @@ pub(super) enum Parts<'a> {
 /// Writes a model in a format. `name` is the model's name there.
 ///
 /// # Errors
-/// A model that has no such form, with the forms that it has; a model without one function for all queries; too much memory.
+/// A model that does not have this form, with the forms that it has; a model without one function for all queries; too much memory.
 pub fn export(model: &Model, name: &str, format: Format, memory: &Memory) -> Result<String> {
     let parts = match model.ranker.as_general_trees() {
         Some(trees) => Parts::Trees(trees),
@@ -109,7 +109,7 @@ fn with_trees(terms: &[Term<'_>]) -> bool {
     terms.iter().any(Term::is_trees)
 }
 
-/// Why a model has no such form.
+/// Why a model does not have a form.
 fn check(model: &Model, terms: &[Term<'_>], format: Format) -> Result<(), String> {
     if terms.iter().any(|term| matches!(term.space.weights_of(), WeightsOf::Pairs)) {
         return Err("it is a function of pairs of documents with a kernel".to_owned());
@@ -160,7 +160,7 @@ fn check(model: &Model, terms: &[Term<'_>], format: Format) -> Result<(), String
         ScalingKind::None | ScalingKind::Standard | ScalingKind::MaxNorm => {}
         kind => {
             return Err(format!(
-                "there is no scaling \"{}\" there; train with \"scale\": \"standard\", \"max_norm\" or \"none\"",
+                "this format has no scaling \"{}\"; train with \"scale\": \"standard\", \"max_norm\" or \"none\"",
                 kind.name()
             ));
         }

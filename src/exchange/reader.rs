@@ -52,7 +52,7 @@ pub fn text_of(bytes: &[u8]) -> Result<Cow<'_, str>> {
     Ok(with_numbers(text.trim_start_matches('\u{feff}')))
 }
 
-/// Before version 3, XGBoost writes the unused threshold of a split of categories as NaN, which is no JSON. It becomes the
+/// Before version 3, XGBoost writes the unused threshold of a split of categories as NaN, which is not JSON. It becomes the
 /// smallest number: no value is below it, as none is below NaN.
 fn with_numbers(text: &str) -> Cow<'_, str> {
     const THRESHOLDS: &str = "\"split_conditions\":";

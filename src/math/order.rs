@@ -48,7 +48,7 @@ pub fn keep_smallest(pairs: &mut Vec<(usize, f64)>, count: usize) {
     pairs.sort_unstable_by(before);
 }
 
-/// Sorts indices; equal ones keep their order. For orders that are formed seldom: the machine code of a sort takes 9 kB,
+/// Sorts indices; equal ones keep their order. For sorts that run rarely: the machine code of a sort takes 9 kB,
 /// and all callers of this function use the same.
 pub fn sort_indices(indices: &mut [usize], compare: &dyn Fn(usize, usize) -> Ordering) {
     let mut ticks = Ticks::default();

@@ -78,9 +78,9 @@ pub enum Implicit {
     },
     /// By the loss on pairs, rated 1, and on items without a pair, rated 0.
     Sampled {
-        /// How many of them are drawn for each pair.
+        /// Number drawn for each pair.
         negatives: usize,
-        /// Of the draws.
+        /// Seed of the draws.
         seed: u64,
     },
 }

@@ -128,7 +128,7 @@ const MOST_MARKS: usize = 120;
 pub enum Joined {
     /// A line joins them.
     Line,
-    /// They stand alone.
+    /// Separate points.
     No,
 }
 

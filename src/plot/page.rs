@@ -1,4 +1,4 @@
-//! A self-contained page in HTML: no script, nothing to load. Every text that is given is escaped.
+//! A self-contained HTML page: no scripts, nothing to load. All text is escaped.
 
 use std::fmt::{Arguments, Write};
 

@@ -119,7 +119,7 @@ pub struct Outcome {
     pub difference: Option<f64>,
     /// Interval of the difference.
     pub interval: Option<(f64, f64)>,
-    /// Of the two-sided score test that no ranking is better: at most 1 - confidence if and only if 0 is not inside the interval.
+    /// P-value of the two-sided score test that no ranking is better: at most 1 - confidence if and only if 0 is outside the interval.
     pub p_value: Option<f64>,
     /// Further impressions until the test finds the difference of the target with its power.
     pub more_impressions: Option<u64>,

@@ -2,7 +2,7 @@
 //!
 //! Rules (docs/reference/rules.md, 2):
 //! * 2.16: Each column is a role, a feature, an id, or left out with a reason. The report says which.
-//! * 2.17: A column that is left out, but looks as if it was meant, is a warning. One that the option `columns` ignores is none.
+//! * 2.17: A column that is left out, but was probably meant to be used, is a warning, unless the option `columns` ignores it.
 
 use std::cell::OnceCell;
 

@@ -302,7 +302,7 @@ impl<'a> Boosting<'a> {
         if bits.is_empty() {
             return;
         }
-        // A leaf without rows has hardly a weight.
+        // A leaf without rows has almost no weight.
         let mut weights = vec![1e-6 * self.ridge; values.len()];
         let rows = self.shards.iter().flat_map(|shard| shard.leaves.iter().zip(&shard.weights));
         rows.for_each(|(leaf, weight)| weights[usize::from(*leaf)] += weight);

@@ -32,7 +32,7 @@ pub struct EdgeSample {
 struct Found {
     /// Features of the drawn rows.
     values: Matrix,
-    /// Of each feature the smallest and the largest value of all rows, and whether one is missing.
+    /// For each feature the smallest and the largest value of all rows, and whether one is missing.
     ranges: Vec<ValueRange>,
 }
 

@@ -221,8 +221,8 @@ fn wrong_calls_name_the_right_one() {
             "SELECT ltr_fts(docs, 1) FROM docs WHERE docs MATCH 'red'",
             "ltr_fts: got 2 arguments; call ltr_fts(fts_table)",
         ),
-        ("SELECT ltr_fts_names('seen')", "ltr_fts_names: source 'seen': it is no FTS5 table"),
-        ("SELECT ltr_fts_names('plain')", "ltr_fts_names: source 'plain': it is no FTS5 table"),
+        ("SELECT ltr_fts_names('seen')", "ltr_fts_names: source 'seen': it is not an FTS5 table"),
+        ("SELECT ltr_fts_names('plain')", "ltr_fts_names: source 'plain': it is not an FTS5 table"),
         ("SELECT ltr_fts_names('dosc')", "ltr_fts_names: source 'dosc': no such full-text table"),
         ("SELECT ltr_fts_names(NULL)", "ltr_fts_names: argument 1: got NULL, allowed is text"),
         ("SELECT ltr_fts_query('a', '{\"words\": \"some\"}')", "ltr_fts_query: option 'words': got \"some\""),
@@ -417,7 +417,7 @@ fn a_query_for_a_table_finds_the_text() {
     connection.execute_batch("INSERT INTO aux1.\"a b\" VALUES ('C++ and C')").unwrap();
     assert_eq!(value::<String>(&connection, &query("aux1.a b"), []), "\"C++\"");
     connection.execute_batch("CREATE TABLE plain (t)").unwrap();
-    assert!(problem(&connection, &query("plain")).contains("'plain': it is no FTS5 table"));
+    assert!(problem(&connection, &query("plain")).contains("'plain': it is not an FTS5 table"));
     assert!(problem(&connection, &query("none")).contains("'none': no such full-text table"));
     assert!(problem(&connection, "SELECT ltr_fts(f, 1) FROM f").contains("got 2 arguments"));
 }

@@ -92,7 +92,7 @@ pub fn explain(
     let columns = if scorer.is_linear() || scorer.pointwise() { 0 } else { 2 * scorer.dim() };
     let threads = 1 + parallel::threads() as u64;
     let pairs = matrix_bytes(rows, columns).saturating_mul(threads);
-    // Of a kernel, factors of each feature, and terms on each thread.
+    // For a kernel: factors of each feature, and terms on each thread.
     let kernels = scorer.summands(weights).into_iter().filter(|summand| summand.space.kernel().is_some());
     let factors = |summand: Summand<'_>| matrix_bytes(n + 2 + parallel::threads(), summand.space.dim());
     let bytes = kernels.map(factors).fold(pairs.saturating_add(scaled), u64::saturating_add);

@@ -132,7 +132,7 @@ impl Fits<'_> {
         let can_judge =
             |fold: &u32| informative(Part::Only(*fold)) > 0.0 && informative(Part::Without(*fold)) > 0.0;
         let mut folds: Vec<u32> = (0..FOLDS).filter(can_judge).collect();
-        // Folds of least squares cost nothing. Of others one is enough, as in memory, if there are many rows.
+        // Folds of least squares cost nothing. For other losses one is enough, as in memory, if there are many rows.
         let numbers = statistics.documents() * self.space.dim() as f64;
         if spec.loss.shape() != Shape::Quadratic && is_enough_data(informative(Part::All) as usize, numbers) {
             folds.truncate(1);

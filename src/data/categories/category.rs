@@ -296,7 +296,7 @@ impl<'a> CategoryValue<'a> {
     }
 }
 
-/// What a value that is no value of a category is, and what is allowed.
+/// What a value outside a category is, and what is allowed.
 pub fn not_a_value(found: &str) -> String {
     format!("{found}; allowed in a category are text in UTF-8, numbers and NULL")
 }

@@ -2,8 +2,8 @@
 //!
 //! | a text column is a category on its own if | so that |
 //! |---|---|
-//! | its different values are at most half of its rows with a value, and at most [`MOST_DISTINCT`] | texts and ids are none |
-//! | its different values are at most half of the documents, or the rows of a document differ | titles are none |
+//! | its different values are at most half of its rows with a value, and at most [`MOST_DISTINCT`] | texts and ids are excluded |
+//! | its different values are at most half of the documents, or the rows of a document differ | titles are excluded |
 //! | two values, or one and NULL, have [`FEWEST_ROWS`] rows, values in [`FEWEST_QUERIES`] queries | there is something to learn |
 //! | it differs within a query | it can order the documents of a query |
 //! | without ids of documents, or named like an id, two rows of a query share a value | it does not name the documents |
@@ -30,7 +30,7 @@ const MOST_VALUES: usize = 100;
 const VALUES_OF_MANY: usize = 25;
 /// Rows above which features of values take long.
 const MANY_ROWS: usize = 20_000;
-/// Fewest values of a category with means. Trees and linear functions learn fewer from their features as well.
+/// Fewest values of a category with means. With fewer, the features of the values are as good.
 const FEWEST_VALUES_WITH_MEANS: usize = 20;
 
 /// Rows without a value.

@@ -36,7 +36,7 @@ pub(super) const FEWEST_QUERIES: usize = 2 * FOLDS;
 pub(super) const FEWEST_ROWS: u32 = 2;
 /// Seed of the hash of queries.
 const SEED: u64 = 37;
-/// The code of a text that is no value.
+/// The code of a text that is not a value.
 pub(super) const NO_VALUE: u32 = u32::MAX - 1;
 /// How many standard errors the gains of means are above 0: T.
 const T: f64 = 2.0;
@@ -95,7 +95,7 @@ impl Means {
     }
 
     /// The means of all rows; none if they do not predict relevance. `codes`: the number of the value of each row, below `texts`;
-    /// that number for NULL; [`NO_VALUE`] for texts that are no value.
+    /// that number for NULL; [`NO_VALUE`] for texts that are not values.
     pub(super) fn learn(codes: Vec<u32>, texts: &[&str], rows: RowsOfCodes<'_>) -> Option<LearnedMeans> {
         let sums = MeanSums::new(&codes, texts.len() + 1, rows);
         let of_rows = sums.of_other_folds(&codes, rows);
@@ -199,7 +199,7 @@ impl MeanSums {
         codes.iter().zip(rows.queries).map(of_row).collect()
     }
 
-    /// The mean of the value with this code over the folds but one, 0 if it is no value.
+    /// The mean of the value with this code over the folds but one, 0 if it is not a value.
     fn of_code(&self, code: u32, without: Option<usize>) -> f64 {
         self.value(code).map_or(0.0, |value| self.mean(value, without))
     }

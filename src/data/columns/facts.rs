@@ -12,7 +12,7 @@ use super::super::text_values::{LONGEST_VALUE, ValueCount};
 use super::texts::{JsonKind, TextSample};
 use crate::base::{checkpoint, quote};
 
-/// Different values that are counted in text and in other columns that are no features.
+/// Different values counted in text columns and other columns that are not features.
 const MOST_DISTINCT: usize = 2000;
 /// Different values that are counted in features.
 const MOST_DISTINCT_OF_FEATURES: usize = 1000;

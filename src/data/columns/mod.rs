@@ -1,4 +1,4 @@
-//! Columns of a source that are no features yet: what their values are, and what their names say.
+//! Columns of a source that are not features yet: what their values are, and what their names say.
 //!
 //! Nothing here depends on the order of the rows. `train/column_rules.rs` decides what becomes of a column and says why.
 

@@ -18,7 +18,7 @@ pub enum JsonKind {
 }
 
 impl JsonKind {
-    /// What a text is; `None` for one that is no JSON array or object.
+    /// What a text is; `None` if it is not a JSON array or object.
     pub fn of(text: &str) -> Option<Self> {
         let text = text.trim();
         if let Some(values) = text.strip_prefix('[').filter(|_| text.ends_with(']')) {

@@ -94,7 +94,7 @@ fn category(
     text.push(format_args!("{}", if count == 0 { "0" } else { ")" }))
 }
 
-/// Whether a number goes left. NULL is no.
+/// Whether a number goes left; false for NULL.
 fn number(x: &Feature<'_>, split: &Split<'_>, text: &mut Text) -> Result<()> {
     let Split { threshold, missing_left, .. } = *split;
     if let Some(set) = split.set {

@@ -186,8 +186,8 @@ impl Comparisons {
     }
 }
 
-/// The first candidate whose errors are within one standard error of the least ones, so that a column counts for good
-/// reasons only. `errors`: of each candidate, in the same order of queries.
+/// The first candidate whose errors are within one standard error of the least, so that a column counts only if it
+/// clearly helps. `errors`: for each candidate, in the same order of queries.
 fn least_strength(errors: &[Vec<f64>]) -> usize {
     let sums: Vec<f64> = errors.iter().map(|errors| errors.iter().sum()).collect();
     let best = (0..errors.len()).min_by(|a, b| compare(sums[*a], sums[*b])).unwrap_or(0);

@@ -102,7 +102,7 @@ pub struct Points {
     tiles: Vec<Tile>,
 }
 
-// Shared documents equal themselves at once.
+// Fast path: shared documents are equal.
 impl Eq for Points {}
 
 impl Points {

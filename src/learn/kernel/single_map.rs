@@ -24,7 +24,7 @@ const SMALLEST_PIVOT: f64 = 1e-3;
 const NORMS: RangeInclusive<f64> = 1e-6..=1e6;
 /// Largest squared norm of a landmark, in the kernel's units.
 const LONGEST: f64 = 1e4;
-/// Tiles of columns of L^-1 that are found at once.
+/// Tiles of columns of L^-1 that are computed together.
 const TILES: usize = 16;
 /// Coordinates of documents are cut off here. They are as far from each landmark as they can be.
 const FARTHEST: f64 = 1e6;

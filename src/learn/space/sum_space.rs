@@ -51,9 +51,9 @@ pub struct SumSpace {
     width: usize,
     /// The spaces of its summands.
     pub members: Vec<Member>,
-    /// Of each member, the first one with the same scaling.
+    /// For each member, the first one with the same scaling.
     scalings: Vec<usize>,
-    /// Of each member, the first one with the same scaling and the same documents of a kernel.
+    /// For each member, the first one with the same scaling and kernel documents.
     landmarks: Vec<usize>,
 }
 
@@ -132,7 +132,7 @@ impl SumSpace {
                     Some(scaled) => scaled,
                     none => none.insert(member.scaling.matrix(features.clone(), &[0, n], control)?),
                 };
-                // Kernels at the same documents, all at once.
+                // Kernels at the same documents, all together.
                 let alike: Vec<usize> =
                     (index..summands.len()).filter(|other| self.landmarks[*other] == index).collect();
                 let functions: Vec<_> = alike

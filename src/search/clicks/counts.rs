@@ -21,7 +21,7 @@ const POINTS: usize = 10;
 /// Counts of one model.
 #[derive(Debug, Default)]
 pub struct Counts {
-    /// Of each pair and context.
+    /// Counts by pair and context.
     numbers: Numbers,
     /// For each number: rows and clicks of the training impressions, and of the held-out ones; the sum of all click
     /// weights.
@@ -61,9 +61,9 @@ impl Counts {
 pub struct Seen {
     /// Impressions that show it.
     pub rows: u64,
-    /// Of these, with a click on it.
+    /// Impressions with a click on it.
     pub clicks: u64,
-    /// Of these, whose last click is on it.
+    /// Impressions whose last click is on it.
     pub last_clicks: u64,
     /// Sum of the click weights.
     weight: f64,

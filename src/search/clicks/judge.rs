@@ -146,7 +146,7 @@ pub struct HeldOut<'a> {
 pub struct Prediction {
     /// Sum over rows of the log-probability of what was seen, given the clicks above.
     pub log_likelihood: f64,
-    /// The same whatever the clicks above.
+    /// The same, without conditioning on the clicks above.
     log_overall: f64,
     /// Number of rows.
     pub rows: u64,

@@ -173,7 +173,7 @@ pub const UBM: ClickModel = ClickModel {
     ..CTR
 };
 
-/// Of a row at `position` whose last click above is at `last`.
+/// The context of a row at `position` whose last click above is at `last`.
 fn context(position: u32, last: u32) -> u32 {
     (position - 1) * MOST_POSITIONS + last
 }

@@ -253,7 +253,7 @@ struct CompareRows {
     b: Vec<f64>,
     entered: usize,
     database: Database,
-    /// Of the values and the test.
+    /// Memory of the values and the test.
     memory: Reservation,
 }
 

@@ -116,7 +116,7 @@ fn find_table(connection: &Connection, table: &str) -> Result<(TableName, Vec<St
         drop(statement);
         let hidden = format!("SELECT {table}.{table}, {table}.rank FROM {} LIMIT 0", name.sql);
         if sql::prepare(connection, &hidden).is_err() {
-            return Err(problem("it is no FTS5 table".to_owned()));
+            return Err(problem("it is not an FTS5 table".to_owned()));
         }
         return Ok((name, columns));
     }

@@ -238,7 +238,7 @@ fn validation(
 /// The stored model that the options name as the prior, if they name one.
 ///
 /// # Errors
-/// No such model, or one that is no linear function.
+/// An unknown model, or one that is not a linear function.
 pub(super) fn stored_prior(
     connection: &Connection,
     state: &State,

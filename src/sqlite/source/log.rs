@@ -124,7 +124,7 @@ impl<'a> LogSource<'a> {
         let value = |column: usize| self.source.value(row, first + column);
         let position = number_of(value(3)?).filter(|number| is_position(*number));
         let clicked = number_of(value(4)?).filter(|weight| (0.0..=MOST_WEIGHT).contains(weight));
-        // Of several events the one with the largest weight counts.
+        // If there are several events, the one with the largest weight counts.
         let mut weight = clicked.unwrap_or(0.0);
         for (index, (name, of_event)) in self.events.iter().enumerate() {
             let cell = value(LOG_KEYS.len() + index)?;

@@ -56,7 +56,7 @@ impl<'a> StoreTransaction<'a> {
             drop(transaction.release_undone());
             return Err(host(&error));
         }
-        // To release a savepoint that an authorizer ignored is an error. So a second one is opened and released. Going back to
+        // Releasing a savepoint that an authorizer ignored is an error. So a second one is opened and released. Going back to
         // it would abort the statements of the caller if the transaction has changed the schema.
         let opened = match owner {
             Owner::Library => !connection.is_autocommit(),

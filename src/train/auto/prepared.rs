@@ -22,7 +22,7 @@ use crate::train::baseline::Baseline;
 const TOLERANCE: f64 = 2e-6;
 /// Documents from which landmarks are chosen, for each landmark of the level; at least as many as landmarks.
 const PER_LANDMARK: usize = 4;
-/// Of data sets with more documents one scaled copy is kept at a time.
+/// With more documents, only one scaled copy is kept at a time.
 const MOST_KEPT: usize = 100_000;
 
 /// The scaled copies of a data set.

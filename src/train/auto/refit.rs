@@ -57,7 +57,7 @@ fn gram(space: &Space, single: Option<&SingleMap>, data: &Arc<Dataset>, control:
     Ok(gram)
 }
 
-/// The function with these weights for these sums over documents of this weight in all.
+/// The function with these weights, for sums over documents with this total weight.
 fn solved(
     gram: &Gram,
     (w, ridge): (&[f64], Option<f64>),

@@ -89,7 +89,7 @@ impl AutoSpec {
         self.landmarks.unwrap_or(self.effort.landmarks)
     }
 
-    /// How named query features are encoded; none if there are none.
+    /// How named query features are encoded, if there are any.
     pub(super) fn query_rule(data: &Dataset) -> Result<Option<QueryFeatureRule>> {
         if data.query_names.is_empty() {
             return Ok(None);

@@ -279,7 +279,7 @@ fn best_first(spec: &AutoSpec, trials: &[Trial]) -> Vec<usize> {
     let sign = -spec.validation.metric.def().better.sign();
     let cost = |index: &usize| trials[*index].value.map_or(f64::INFINITY, |value| sign * value);
     let mut order: Vec<usize> = (0..trials.len()).collect();
-    // Of dropped candidates fewer values are known, and they are clearly worse.
+    // Dropped candidates are clearly worse, and have fewer values.
     let dropped = |index: usize| trials[index].dropped;
     let by_cost = |a: &usize, b: &usize| cost(a).total_cmp(&cost(b)).then(a.cmp(b));
     sort_indices(&mut order, &|a, b| dropped(a).cmp(&dropped(b)).then(by_cost(&a, &b)));

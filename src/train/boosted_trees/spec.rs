@@ -47,7 +47,7 @@ pub struct TreesSpec {
     /// Number of ensembles that are averaged, at least 1.
     pub seeds: usize,
     pub query_columns: Use,
-    /// A given option of folds, which has no effect if there is nothing to choose.
+    /// The fold option that the caller set, which has no effect if there is nothing to choose.
     pub(super) fold_option: Option<&'static str>,
     pub scale: ScalingKind,
     /// Whether there is an ensemble for this scale and one for [`ScalingKind::QuantileMinmax`], averaged.

@@ -35,7 +35,7 @@ pub(super) struct Biases {
     pub(super) mean: f64,
     pub(super) users: Vec<f64>,
     pub(super) items: Vec<f64>,
-    /// Of an item without ratings.
+    /// The bias of an item without ratings.
     pub(super) unknown: f64,
 }
 

@@ -88,7 +88,7 @@ impl CofiRankSpec {
     }
 }
 
-/// The loss of a definition. Of `direct` it is the convex bound.
+/// The loss of a definition; for `direct` the convex bound.
 fn convex_loss(def: &'static LossDef, params: &Params, target: Target) -> Result<Loss> {
     let mut params = params.clone().with("target", json!(target.name()));
     if def.name == "direct" {

@@ -343,7 +343,7 @@ fn margin(perceptron: &Perceptron, data: &Dataset, u: &[f64], control: &Control)
     Ok(Some(least / length).filter(|margin| margin.is_finite() && *margin > 0.0))
 }
 
-/// The least difference of scores of a document and a worse one of a query, and the two; infinite without such a pair.
+/// The least score difference between a document and a worse one of a query, and the two; infinite without such a pair.
 fn least_difference(query: &SlamQuery, scores: &[f64]) -> (f64, [usize; 2]) {
     let pairs = query.rivals(scores).into_iter().enumerate().filter_map(|(i, rival)| Some([i, rival?]));
     let difference = |[i, k]: [usize; 2]| (scores[i] - scores[k], [i, k]);

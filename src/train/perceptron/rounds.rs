@@ -36,7 +36,7 @@ pub struct Perceptron {
     pub(super) rules: OnlineRules,
     /// Learned state so far.
     pub progress: OnlineState,
-    /// Of the support documents; empty for linear functions.
+    /// The factor of the support documents; empty for linear functions.
     factor: SpanFactor,
 }
 

@@ -1,7 +1,7 @@
 //! Trees of any shape in the bytes and texts of models.
 //!
 //! The nodes of a tree are stored level by level. The first split has the children 1 and 2, the next split 3 and
-//! 4, and so on: no number of a node is stored, so none can be wrong.
+//! 4, and so on: node numbers are not stored, so they cannot be wrong.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

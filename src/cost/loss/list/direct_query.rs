@@ -13,7 +13,7 @@ use crate::math::assignment::{Workspace, best};
 use crate::math::{BlockRanking, Ranking, order, sort_documents};
 
 thread_local! {
-    /// Of the thread, so that losses are shared between threads and evaluated without allocation.
+    /// One per thread, so that threads share losses and evaluate them without allocation.
     static WORKSPACE: RefCell<Workspace> = RefCell::default();
     /// The order of the scores.
     static ORDER: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };

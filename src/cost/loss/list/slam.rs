@@ -254,7 +254,7 @@ fn ndcg_weights(grades: &[f64], ideal: &[usize], cutoff: Option<usize>) -> Vec<f
 }
 
 impl SlamQuery {
-    /// Of each document the best scored one of a lower grade, the first of equals; `None` where no grade is lower.
+    /// For each document the best scored one with a lower grade, the first if several tie; `None` if no grade is lower.
     pub fn rivals(&self, scores: &[f64]) -> Vec<Option<usize>> {
         let mut rivals = vec![None; scores.len()];
         let (mut best, mut start) = (None, 0);

@@ -192,7 +192,7 @@ impl Method for Refinement<'_> {
 /// A slab ends with the query that reaches this number of documents.
 const DOCUMENTS: usize = 384;
 
-/// Slabs whose sums are added at once.
+/// Slabs whose sums are added together.
 const AT_ONCE: usize = 8;
 
 /// Queries for least squares in the space of a kernel.
@@ -201,7 +201,7 @@ pub struct Slabs<'a> {
     pub map: &'a SingleMap,
     /// The scaled documents.
     pub features: &'a Matrix,
-    /// Of each query its documents and its weight c >= 0.
+    /// The documents and the weight c >= 0 of each query.
     pub queries: &'a [(Range<usize>, f64)],
     /// The centered quadratic loss of each query, by its number.
     pub loss: &'a (dyn Fn(usize) -> Result<Box<dyn QueryLoss>> + Sync),

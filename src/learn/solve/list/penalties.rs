@@ -228,7 +228,7 @@ impl<'p> Descent<'p> {
         (0..self.w.len()).filter(|&feature| self.w[feature].abs() > 0.0).collect()
     }
 
-    /// Computes A w - b anew, because updates accumulate rounding.
+    /// Recomputes A w - b, because updates accumulate rounding errors.
     fn refresh_slope(&mut self) {
         let mut slope: Vec<f64> = self.b.iter().map(|b| -b).collect();
         let mut ticks = Ticks::default();

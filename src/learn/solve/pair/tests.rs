@@ -104,7 +104,7 @@ fn reference(problem: &PairProblem<'_>, sweeps: usize) -> (f64, f64) {
     (alpha.iter().sum::<f64>() - penalty, certificate(problem, &w))
 }
 
-/// A control that cancels at once.
+/// A control that cancels immediately.
 fn canceled() -> Control {
     Control::canceled_after(0)
 }

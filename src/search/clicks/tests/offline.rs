@@ -10,10 +10,10 @@ use crate::search::clicks::{
 };
 
 const QUERIES: usize = 4;
-/// Of each query.
+/// One for each query.
 const DOCS: usize = 10;
 
-/// Rank of a document in the ranking to evaluate, which is none of the log: by its number, from the last one in odd queries.
+/// Rank of a document in the ranking to evaluate, which the log does not contain: by number, descending in odd queries.
 fn rank(pair: usize) -> usize {
     let doc = pair % DOCS;
     if (pair / DOCS).is_multiple_of(2) { doc } else { DOCS - 1 - doc }

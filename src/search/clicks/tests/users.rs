@@ -8,7 +8,7 @@ use crate::search::clicks::*;
 /// Users of a simulation.
 pub(super) struct Users {
     pub queries: usize,
-    /// Of each query.
+    /// One for each query.
     pub docs: usize,
     /// Rows of a list.
     pub shown: usize,

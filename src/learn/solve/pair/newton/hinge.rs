@@ -246,7 +246,7 @@ impl<'a, R: HingeRows> Hinge<'a, R> {
         // 1. Hessian of the pairs in the zone; all other pairs are linear or zero.
         self.counters.in_round += 1;
         self.find_hessian();
-        // 2. Newton direction and line search. Without a decrease the scores are computed anew; a Hessian in
+        // 2. Newton direction and line search. If nothing decreases, the scores are recomputed; a Hessian in
         // double precision may help, else the round ends.
         let solution = self.newton_direction();
         let Some((step, decrement)) = solution.and_then(|solution| self.move_against(&solution)) else {

@@ -84,7 +84,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// Every `stride`-th document of a query, by grade, and where the grades begin. Documents are numbered anew.
+/// Every `stride`-th document of a query, by grade, and where the grades begin. Documents are renumbered.
 fn by_grade(block: &PairBlock, scores: &[Lanes], stride: usize) -> (Vec<Item>, Vec<usize>) {
     let start = &block.start;
     let (mut starts, mut first) = (vec![0], 0);
