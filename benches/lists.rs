@@ -71,7 +71,7 @@ impl Documents {
 }
 
 /// Processor time of all threads of this process in seconds, which other programs disturb less; 0 where the system does
-/// not tell it (Linux does).
+/// not report it (Linux does).
 fn processor_time() -> f64 {
     let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return 0.0 };
     let of_task = |task: std::io::Result<std::fs::DirEntry>| {

@@ -199,7 +199,7 @@ fn functions_can_be_loaded_by_a_select() {
     assert!(stdout(&output).ends_with("1\n"), "{}{}", stdout(&output), stderr(&output));
 }
 
-/// Loads through the C interface: the message may be missing when there is no memory.
+/// Loads through the C interface: the message may be missing when memory is exhausted.
 fn try_load(connection: &Connection) -> Result<(), String> {
     let path = std::ffi::CString::new(library().to_str().unwrap()).unwrap();
     let mut message = std::ptr::null_mut();

@@ -50,7 +50,7 @@ impl Data {
     /// Reads all files into tables.
     ///
     /// # Errors
-    /// A file that is no LETOR file.
+    /// A file that is not in LETOR format.
     pub fn load(lab: &Lab, folder: &Path) -> Outcome<Self> {
         for part in 1..=PARTS {
             table(lab, &format!("s{part}"), &folder.join(format!("mq2008/S{part}.txt")), 46)?;

@@ -185,7 +185,7 @@ pub type Measures = [f64; 3];
 /// Names of the measures in the tables.
 pub const MEASURES: [&str; 3] = ["MRE", "1 - ERR", "1 - NDCG"];
 
-/// Means over test queries; `None` where there is no such query.
+/// Means over test queries; `None` if there are none.
 #[derive(Debug, Clone, Copy)]
 pub struct Outcome {
     /// Over all queries. The MRE is over the pairs of all queries.

@@ -74,7 +74,7 @@ impl Database {
     /// What `body` answers; `None` for an error.
     ///
     /// # Panics
-    /// An error that is none of ours to give.
+    /// An error that the library must not return.
     pub fn answer<T>(
         &self,
         sql: &str,

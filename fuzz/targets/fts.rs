@@ -1,4 +1,4 @@
-//! What a user types. The first byte chooses options of `ltr_fts_query`, or that FTS5 gets the text as it is. FTS5 accepts
+//! What a user types. The first byte chooses options of `ltr_fts_query`, or that FTS5 gets the raw text. FTS5 accepts
 //! every query of `ltr_fts_query` (rule 17.4), and the features of its matches are NaN or finite.
 #![no_main]
 

@@ -38,7 +38,7 @@ fuzz_target!(|data: &[u8]| {
                 }
             }
         } else if let Ok(set) = Dataset::from_letor(data) {
-            // A file without features is no source of rows.
+            // A file without features is not a source of rows.
             assert!(set.features() == 0, "ltr_letor refuses what from_letor reads");
         }
     });

@@ -147,7 +147,7 @@ async def load_async(connection: Any, *, read_files: bool = True) -> None:
         await connection.enable_load_extension(False)
 
 
-# What is no connection, by the name of its package, and the line that loads the library.
+# Objects that are not connections, by package name, with the line that loads the library.
 _LINES = {
     "sqlalchemy": 'sqlalchemy.event.listen(engine, "connect", lambda connection, _: sqlite_ltr.load(connection)), '
     "with engine.sync_engine of an asynchronous engine",

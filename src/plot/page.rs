@@ -96,11 +96,11 @@ impl Page {
             cell.figure(plot);
             cell
         };
-        self.beside(&plots.iter().map(cell).collect::<Vec<_>>());
+        self.side_by_side(&plots.iter().map(cell).collect::<Vec<_>>());
     }
 
     /// Parts of the page side by side, or below each other if the page is narrow.
-    pub fn beside(&mut self, parts: &[Self]) {
+    pub fn side_by_side(&mut self, parts: &[Self]) {
         self.body += "<div class=\"grid\">\n";
         for part in parts {
             self.put(format_args!("<section>{}</section>\n", part.body));

@@ -1,7 +1,7 @@
 //! The table of `docs/hosts.md`, made from the headers of `examples/hosts/`.
 //!
 //! The first lines of an example are comments of the form `KEY: VALUE`; `note` may appear several times. `examples/hosts/run`
-//! runs the examples. A host with a plugin has no `load`. `LTR_BLESS=1 cargo test --test docs reference_pages` writes the table anew.
+//! runs the examples. A host with a plugin has no `load`. `LTR_BLESS=1 cargo test --test docs reference_pages` rewrites the table.
 
 use std::path::Path;
 

@@ -262,7 +262,7 @@ fn a_round_scores_its_own_documents() {
 #[test]
 fn rank_svm_has_more_than_2_m() {
     let (m, r) = (10, 5);
-    // All pairs active: each relevant document has -(m - r), each other one r.
+    // All pairs active: each relevant document has -(m - r), each other document r.
     let length = r * (m - r) + (m - r) * r;
     assert_shown("rank_svm_has_more_than_2_m", &[length.to_string(), (2 * m).to_string()]);
 }

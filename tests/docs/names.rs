@@ -30,7 +30,7 @@ fn has_anchor(text: &str, wanted: &str) -> bool {
     headings.map(|line| anchor(line.trim_start_matches('#'))).any(|found| found == wanted)
 }
 
-/// The section of an anchor, up to the next heading of its level or above. Lines of fenced blocks are no headings.
+/// The section of an anchor, up to the next heading of its level or above. Lines of fenced blocks are not headings.
 pub fn section<'a>(text: &'a str, wanted: &str) -> Option<&'a str> {
     let (mut at, mut is_fenced, mut open) = (0, false, None);
     for line in text.split_inclusive('\n') {

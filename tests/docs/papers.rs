@@ -289,16 +289,16 @@ fn every_misprint_of_a_row_is_in_the_last_chapter() {
     for ((paper, _), part) in PAPERS.iter().zip(parts) {
         let author = paper.split([' ', ',']).next().unwrap_or_default();
         assert!(part.starts_with(author), "{paper}");
-        let told = items(part);
+        let listed = items(part);
         for [place, what, ..] in rows(&page, paper) {
             let mut places = items(&place).into_iter().peekable();
             // Unnumbered items: misprints are listed by section.
-            let is_told = if places.peek().is_none() {
+            let is_listed = if places.peek().is_none() {
                 part.contains(&format!("| {place} |"))
             } else {
-                places.any(|item| told.contains(&item))
+                places.any(|item| listed.contains(&item))
             };
-            assert!(is_told || !what.contains("misprint"), "{paper}, {place}");
+            assert!(is_listed || !what.contains("misprint"), "{paper}, {place}");
         }
     }
 }

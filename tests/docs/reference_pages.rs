@@ -1,6 +1,6 @@
 //! The tables of `docs/reference/` that come from `ltr_options`, `ltr_metrics` and `ltr_algorithms`, and the table of `docs/hosts.md`.
 //!
-//! A generated part is between `<!-- generated: KIND NAMES -->` and `<!-- end -->`. To write all of them anew:
+//! A generated part is between `<!-- generated: KIND NAMES -->` and `<!-- end -->`. To rewrite them all:
 //!
 //! ```text
 //! LTR_BLESS=1 cargo test --test docs reference_pages
@@ -91,7 +91,7 @@ fn presets(connection: &Connection) -> Vec<(String, Vec<[String; 4]>)> {
     names.into_iter().map(|[name]| (name.clone(), parameters(connection, &name))).collect()
 }
 
-/// The options that all of them have. A default that is not the same in all is left out.
+/// The options that all of them have, without defaults that differ.
 fn shared(connection: &Connection) -> Vec<[String; 4]> {
     let presets = presets(connection);
     let mut shared = presets[0].1.clone();
@@ -204,7 +204,7 @@ fn contains_in_order(library: &str, page: &str) -> bool {
     page.split_whitespace().all(|wanted| words.any(|word| word == wanted))
 }
 
-/// The page with every generated part written anew.
+/// The page with every generated part rewritten.
 fn rewritten(connection: &Connection, page: &Page) -> String {
     let mut text = page.text.clone();
     for (header, present) in parts(page) {

@@ -168,7 +168,7 @@ pub fn calls() -> Vec<Call> {
     CALLS.iter().flat_map(|call| of_call(call)).collect()
 }
 
-/// The call as it is, without marks.
+/// The plain call, without marks.
 fn plain(call: &str) -> String {
     let mut sql = String::new();
     for (number, part) in call.split(['«', '»']).enumerate() {

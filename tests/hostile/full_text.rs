@@ -172,7 +172,7 @@ fn damage(connection: &Connection, number: usize, random: &mut Random) -> Option
     if rows.is_empty() {
         return None;
     }
-    // The first rows of the data are the averages and the structure; keys change seldom.
+    // The first rows of the data are the averages and the structure; keys rarely change.
     let row = &rows[random.below(rows.len())];
     let first = usize::from(random.below(10) > 0).min(columns.len() - 1);
     let column = first + random.below(columns.len() - first);

@@ -84,7 +84,7 @@ def is_untouched(db):
     """Nothing is left of a training that was stopped, and the connection goes on."""
     assert not db.in_transaction
     assert one(db, "SELECT count(*) FROM sqlite_master WHERE name = 'ltr_models'") == 0
-    # The threads of the call have been told to end; they need a moment.
+    # The call's threads are ending; they need a moment.
     deadline = time.monotonic() + LIMIT
     while os.path.isdir("/proc/self/task") and len(os.listdir("/proc/self/task")) > threading.active_count():
         assert time.monotonic() < deadline, "threads outlive the call"

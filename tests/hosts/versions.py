@@ -13,7 +13,7 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).parents[2]
-# Versions of SQLite, and of better-sqlite3, which has its source. From 3.49 on older trigram tokenizers are no danger any more.
+# Versions of SQLite, and of better-sqlite3, which bundles it. From 3.49 on older trigram tokenizers are harmless.
 PACKAGES = {
     "3.38.2": "7.5.1",
     "3.40.0": "8.0.1",

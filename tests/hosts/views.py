@@ -106,7 +106,7 @@ for name, (told, body) in HOSTILE.items():
 for sql in NOT_A_VIEW:
     db.execute("DROP VIEW IF EXISTS candidates")
     assert "syntax error" in problem(db, sql), sql
-# A view of the schema temp is no candidate view, and one that hides the real view is not read.
+# A view in the schema temp is not a candidate view, and one that hides the real view is not read.
 db.execute("DROP VIEW IF EXISTS candidates")
 db.execute(f"CREATE TEMP VIEW candidates AS SELECT 'x' AS query_id, 1 AS doc_id, {COLUMNS} FROM ltr_query")
 assert "candidates" in problem(db, SEARCH) and "another query" not in problem(db, SEARCH)

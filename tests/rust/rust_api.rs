@@ -61,7 +61,7 @@ fn every_part_has_a_fate() {
     for (algorithm, is_unused) in [("rank_svm", true), ("q_svm", false)] {
         let trained = Trainer::new(algorithm).option("lambda", 0.1).fit(&data).unwrap();
         let fates = trained.columns().unwrap().as_array().unwrap();
-        let told: Vec<(&str, &str)> = fates
+        let listed: Vec<(&str, &str)> = fates
             .iter()
             .map(|column| (column["name"].as_str().unwrap(), column["fate"].as_str().unwrap()))
             .collect();
@@ -70,7 +70,7 @@ fn every_part_has_a_fate() {
         let query_features = ["q_x", "q_y"].map(|name| (name, "role"));
         let parts =
             [&roles[..], &[("groups", "left_out")], &features, &[("kind", "category")], &query_features];
-        assert_eq!(told, parts.concat());
+        assert_eq!(listed, parts.concat());
         assert_eq!(fates[5]["facts"]["missing"], 0);
         let warned =
             trained.warnings().iter().any(|warning| warning.contains("does not use the query features"));
@@ -411,12 +411,12 @@ fn every_answer_reports_columns_with_unknown_values() {
     };
     let (known, unknown) = (shop(["book", "game"]), shop(["Book", "Game"]));
     let model = Trainer::new("rank_svm").option("lambda", 1).fit(&known).unwrap();
-    let told = |warnings: &[String]| warnings.iter().filter(|line| line.contains("'Book'")).count();
+    let count = |warnings: &[String]| warnings.iter().filter(|line| line.contains("'Book'")).count();
     for (data, expected) in [(&known, 0), (&unknown, 1)] {
-        assert_eq!(told(&model.rank(data).unwrap().warnings), expected);
-        assert_eq!(told(&model.evaluate(data, &["map"]).unwrap().warnings), expected);
-        assert_eq!(told(&model.importance(data, &["map"]).unwrap().warnings), expected);
-        assert_eq!(told(&model.explain_row(data, 3).unwrap().warnings), expected);
-        assert_eq!(told(&model.explain_rank(data, 3, 4).unwrap().warnings), expected);
+        assert_eq!(count(&model.rank(data).unwrap().warnings), expected);
+        assert_eq!(count(&model.evaluate(data, &["map"]).unwrap().warnings), expected);
+        assert_eq!(count(&model.importance(data, &["map"]).unwrap().warnings), expected);
+        assert_eq!(count(&model.explain_row(data, 3).unwrap().warnings), expected);
+        assert_eq!(count(&model.explain_rank(data, 3, 4).unwrap().warnings), expected);
     }
 }

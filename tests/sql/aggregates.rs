@@ -101,7 +101,7 @@ fn functions_of_subtopics_have_their_values() {
     assert_eq!(over("ltr_metric('alpha_ndcg', a, b)", "('[]', 1)"), Value::Null);
 }
 
-/// Rule 8.3: NULL options are no options.
+/// Rule 8.3: NULL options mean no options.
 #[test]
 fn every_option_has_its_effect() {
     let tied = "(0, 1), (2, 1), (1, 1)";

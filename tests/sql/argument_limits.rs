@@ -10,10 +10,10 @@ use rusqlite::{Connection, ErrorCode, ffi};
 
 use crate::support::{database, value};
 
-/// The variable that tells a child what it is.
+/// The variable that marks a child process.
 const CHILD: &str = "LTR_ARGUMENT_LIMITS_CHILD";
 
-/// Runs this test in a process of its own, which may die; true in that process.
+/// Runs this test in a child process, which may die; true in that process.
 fn is_child(test: &str) -> bool {
     if std::env::var_os(CHILD).is_some() {
         return true;

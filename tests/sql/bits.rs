@@ -48,7 +48,7 @@ fn models_and_scores_have_the_pinned_bits() {
     for (line, pinned) in found.lines().zip(std::fs::read_to_string(file).unwrap().lines()) {
         assert_eq!(line, pinned);
     }
-    // Each algorithm, kernel and scaling is there.
+    // Each algorithm, kernel and scaling occurs.
     let scales: String = value(&connection, "SELECT range FROM ltr_options WHERE name = 'scale'", []);
     let scales = scales.split('"').skip(1).step_by(2).map(|scale| format!("scale {scale}"));
     let kernels = kernel::NAMES.iter().map(|kernel| format!("kernel {kernel}"));

@@ -294,7 +294,7 @@ fn the_report_counts_missing_features() {
     }
 }
 
-/// Rule 15.2: a stored model from packs ranks, and `ltr_info` tells the round of a state. NULL rows give a NULL answer.
+/// Rule 15.2: a stored model from packs ranks, and `ltr_info` shows the round of a state. NULL rows give a NULL answer.
 #[test]
 fn a_model_from_packs_is_stored_and_ranks() {
     let connection = judged(40);
@@ -328,7 +328,7 @@ fn a_model_finds_the_columns_of_its_training_again() {
     let rows = fit(&connection, "regression", "renamed", columns);
     assert_eq!(fit(&connection, "regression", "complete_packs", columns), rows);
     assert_eq!(recursive(&connection, "regression", "complete_packs", columns), rows);
-    // Default names are found again without being told.
+    // Default names are recognized again.
     let plain = fit(&connection, "regression", "complete", r#"{"lambda": 0.1, "buckets": 8}"#);
     let named = r#"{"lambda": 0.1, "buckets": 8, "columns": {"query": "query_id", "doc": "doc_id"}}"#;
     assert_eq!(fit(&connection, "regression", "complete_packs", named), plain);

@@ -265,7 +265,7 @@ fn what_is_not_a_category_is_reported() {
                 SELECT i / 10 AS query_id, i % 2 AS relevance, i % 7 AS x, i AS c FROM n";
     let found = refused(many, json!({"categories": ["c"]}));
     assert!(found.contains("more than 10000 different values"), "{found}");
-    // On their own: titles, ids, one value, and long texts are no categories.
+    // By default, titles, ids, single values and long texts are not categories.
     for (column, expected) in [
         ("'title ' || (query_id * 10 + doc_id)", "id"),
         ("'name ' || doc_id", "id"),
@@ -511,7 +511,7 @@ fn auto_validates_many_values_as_new_queries_rank() {
     assert!(differences.iter().sum::<f64>() / 3.0 < 0.02, "{differences:?}");
 }
 
-/// Folds of `ltr_cross_validate` know means of their training rows only: values with two rows in all tell nothing there.
+/// Folds of `ltr_cross_validate` know means of their training rows only: values with only two rows predict nothing there.
 #[test]
 fn folds_make_means_of_their_own_rows() {
     let connection = database();

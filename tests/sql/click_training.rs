@@ -1,4 +1,4 @@
-//! Training on simulated clicks, weighted by propensity and not, beside training on the grades themselves.
+//! Training on simulated clicks, weighted by propensity and not, compared with training on the grades.
 //!
 //! A ranker trained on 1 % of the training queries ranks all documents of 100,000 impressions. Users look at rank r with
 //! probability r^-eta, and click on a document of grade y that they look at with probability .1 + .9 (2^y - 1) / (2^max - 1).
@@ -114,7 +114,7 @@ fn simulate(folder: &Path, data: &Data, seed: usize, eta: f64) -> Connection {
         "SELECT ltr_train('rank_svm', ?1, '{\"name\": \"m\", \"lambda\": 0.01}')",
         [&source],
     );
-    // 2. Its users.
+    // 2. The users.
     let mut shown = vec![0; queries.len()];
     (0..IMPRESSIONS).for_each(|_| shown[random.below(queries.len())] += 1);
     connection

@@ -151,7 +151,7 @@ fn equal_estimates_do_not_reach_a_quantile_among_them() {
     assert!(warning.starts_with("no row has a click"), "{warning}");
 }
 
-/// Rule 16.3: a page that always shows the same order: nothing tells position from attractiveness.
+/// Rule 16.3: a page that always shows the same order: nothing separates position from attractiveness.
 #[test]
 fn propensities_that_a_log_does_not_determine_have_no_error() {
     let connection = log();
@@ -216,7 +216,7 @@ fn a_log_determines_what_its_orders_allow() {
     assert!(both.1 < 1e-3 && one.0 > 0.9, "{both:?} {one:?}");
 }
 
-/// Rules 2.1, 16.4: the column is no feature, and a training warns by it.
+/// Rules 2.1, 16.4: the column is not a feature, and training warns about it.
 #[test]
 fn a_training_warns_of_judgments_that_the_log_does_not_determine() {
     let connection = log();

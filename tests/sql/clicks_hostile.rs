@@ -125,7 +125,7 @@ fn assert_judged(connection: &Connection, source: &str) {
 #[test]
 fn logs_of_extreme_shapes_are_judged() {
     let connection = log();
-    // One row in all; one row in each impression; all clicked; none clicked; one impression.
+    // A single row; one row in each impression; all clicked; none clicked; one impression.
     assert_judged(&connection, &rows("(1, 1, 1, 1, 1)"));
     assert_judged(&connection, "SELECT * FROM log WHERE position = 3");
     assert_judged(&connection, "SELECT impression, query_id, doc_id, position, 1 AS clicked FROM log");
@@ -171,7 +171,7 @@ fn ids_of_every_type_are_ids() {
             assert!((a - b).abs() < 1e-3, "{model}: {a} {b}");
         }
     }
-    // A number is the same id as INTEGER and as REAL; a text is another one, and so is one in other letters.
+    // A number is the same id as INTEGER and as REAL; a text is a different id, and so is a text in other letters.
     connection
         .execute_batch(
             "CREATE TABLE typed (impression COLLATE NOCASE, query, doc, position, clicked);

@@ -8,7 +8,7 @@ use sqlite_ltr::internals::train::select::{fold_numbers, rating_folds};
 
 use crate::support::{database, value};
 
-/// 40 queries with 6 documents, of which every tenth has equal grades; and ratings.
+/// 40 queries with 6 documents, every tenth with equal grades; and ratings.
 const DATA: &str = "
 CREATE TABLE j AS WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 239),
 x AS (SELECT i / 6 AS query_id, i % 6 AS doc_id, (i * 104729 % 101) / 101.0 AS a, (i * 1299709 % 97) / 97.0 AS b,
@@ -402,8 +402,8 @@ fn ends(report: &Value, option: &str) -> [bool; 2] {
         .iter()
         .position(|(value, _)| chosen[option] == json!(*value) || chosen[option] == json!(*value as i64));
     let (at, last) = (at.unwrap(), curve.len() - 1);
-    let beside = if at == 0 { 1 } else { last - 1 };
-    let is_end = (at == 0 || at == last) && curve[at].1 > curve[beside].1;
+    let neighbor = if at == 0 { 1 } else { last - 1 };
+    let is_end = (at == 0 || at == last) && curve[at].1 > curve[neighbor].1;
     let named = |warning: &Value| {
         let warning = warning.as_str().unwrap();
         warning.starts_with(&format!("{option} "))

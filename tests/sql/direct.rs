@@ -22,7 +22,7 @@ impl Numbers {
     }
 }
 
-/// Tables `train` and `test`. What tells good documents from the best is not what tells bad ones from good ones.
+/// Tables `train` and `test`. Different features separate good from best documents and bad from good ones.
 fn simulated() -> Connection {
     let connection = database();
     for (table, queries, seed) in [("train", 80, 1), ("test", 120, 2)] {

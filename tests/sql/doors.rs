@@ -94,11 +94,11 @@ fn every_training_gives_the_warnings_of_every_other() {
         let report: String =
             value(&connection, "SELECT ltr_train('rank_svm', 'j', ?1)", [options.to_string()]);
         let report: Value = serde_json::from_str(&report).unwrap();
-        let told: Vec<String> = serde_json::from_value(report["warnings"].clone()).unwrap();
-        has(&told, "ltr_train");
-        assert_eq!(last_warnings(&connection), told);
+        let expected: Vec<String> = serde_json::from_value(report["warnings"].clone()).unwrap();
+        has(&expected, "ltr_train");
+        assert_eq!(last_warnings(&connection), expected);
         let _: Vec<u8> = value(&connection, "SELECT ltr_fit('rank_svm', 'j', ?1)", [options.to_string()]);
-        assert_eq!(last_warnings(&connection), told, "ltr_fit");
+        assert_eq!(last_warnings(&connection), expected, "ltr_fit");
         // 2. Rows in buckets.
         if options["scale"] != "none" {
             let mut in_buckets = options.as_object().unwrap().clone();
@@ -116,7 +116,7 @@ fn every_training_gives_the_warnings_of_every_other() {
             .fold(Trainer::new("rank_svm"), |trainer, (key, value)| trainer.option(key, value.clone()));
         let model = trainer.fit(&data_set(&rows)).unwrap();
         has(model.warnings(), "Trainer");
-        assert_eq!(model.warnings().len(), told.len(), "{:?} and {told:?}", model.warnings());
+        assert_eq!(model.warnings().len(), expected.len(), "{:?} and {expected:?}", model.warnings());
     }
 }
 

@@ -77,9 +77,9 @@ fn difference(connection: &Connection, model: &str, log: &str) -> f64 {
 fn values_are_weighted_sums_over_the_clicks() {
     let connection = log();
     for model in ["one", "lists", "queries"] {
-        // Each impression is ranked on its own, by the function of its query.
+        // Each impression is ranked separately, by the function of its query.
         let ranks = if model == "queries" {
-            // The query features are means over the documents, so each impression is ranked by a call of its own.
+            // The query features are means over the documents, so each impression is ranked by a separate call.
             "SELECT i.impression, r.doc_id, r.rank FROM (SELECT DISTINCT impression FROM shown) AS i,
                     ltr_rank('queries', 'SELECT query_id, doc_id, price, stars FROM shown WHERE impression = ?1', '{}', i.impression) AS r"
         } else {

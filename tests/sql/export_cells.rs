@@ -129,7 +129,7 @@ fn compare(connection: &Connection, model: &str, sql: &str, what: &str) -> usize
             (Err(_), None) => true,
             // Rule 3.9: a text such as NA is a missing value; SQL takes NULL alone.
             (Ok(_), None) => has_mark(connection, row),
-            // SQL cannot tell what is no UTF-8: in a category it is another value.
+            // SQL cannot recognize invalid UTF-8: in a category it is a different value.
             (Err(problem), Some(_)) => {
                 problem.to_string().contains(": text '\u{fffd}1'; allowed in a category are text in UTF-8")
             }

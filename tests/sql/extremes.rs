@@ -32,7 +32,7 @@ const SOURCES: &[&str] = &[
     "SELECT *, iif(query_id < 3, 1e300, 1e-300) AS weight FROM judged",
 ];
 
-/// Options without which another one has no effect, where the companion in the table is not enough.
+/// Options that another one needs to have an effect, if the companion in the table is not enough.
 const COMPANIONS: &[(&str, &str)] = &[
     ("radius", r#"{"penalty": "ball", "loss": "cs_list_mle", "prior": "zero"}"#),
     ("components", r#"{"penalty": "spectral", "loss": "pair_squared", "prior": "zero"}"#),

@@ -77,19 +77,19 @@ const MEANT: &[(&str, &str, &str, &str)] = &[
 #[test]
 fn a_column_that_looks_meant_is_a_warning_and_ignoring_it_is_silent() {
     let connection = database();
-    for (others, column, fate, told) in MEANT {
+    for (others, column, fate, message) in MEANT {
         table(&connection, &format!("{DOC}{others}{column} AS c"));
         let found = report(&connection, "rank_svm", &json!({"lambda": 1, "missing": "mean"}));
         let columns = found["columns"].as_array().unwrap();
         let of = |name: &str| columns.iter().find(|column| column["name"] == name).unwrap();
         assert_eq!(of("c")["fate"], *fate, "{column}: {found}");
-        if told.is_empty() {
+        if message.is_empty() {
             continue;
         }
         let warnings: Vec<&str> =
             found["warnings"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
         let named: Vec<&&str> = warnings.iter().filter(|warning| warning.contains("\"c\"")).collect();
-        assert!(named.len() == 1 && named[0].contains(told), "{column}: {warnings:?}");
+        assert!(named.len() == 1 && named[0].contains(message), "{column}: {warnings:?}");
         assert!(named[0].contains(r#"{"columns": {"ignore": ["c"]}}"#), "{column}: {warnings:?}");
         let ignored = json!({"lambda": 1, "missing": "mean", "columns": {"ignore": ["c"]}});
         let silent = report(&connection, "rank_svm", &ignored);
@@ -116,7 +116,7 @@ fn ids_are_known_by_their_values() {
 #[test]
 fn texts_named_like_ids_are_values_if_documents_of_a_query_share_them() {
     let connection = database();
-    for (others, column, options, fate, told) in [
+    for (others, column, options, fate, message) in [
         (WIDE, "'b' || (i * 7 % 5)", json!({}), "category", ""),
         (WIDE, "'t' || (i / 2 % 85)", json!({}), "category", ""),
         (WIDE, "'b' || (i * 7 % 5)", json!({"buckets": 4}), "left_out", "takes numbers only"),
@@ -137,8 +137,8 @@ fn texts_named_like_ids_are_values_if_documents_of_a_query_share_them() {
             let lines = found["warnings"].as_array().unwrap().iter().filter_map(Value::as_str);
             let lines: Vec<&str> = lines.filter(|line| line.contains("brand_id")).collect();
             let may_be_doc = doc.is_empty() && column.starts_with("'p'");
-            assert_eq!(lines.len(), usize::from(!told.is_empty() || may_be_doc), "{doc}{column}: {lines:?}");
-            assert!(lines.iter().all(|line| line.contains(told)), "{doc}{column}: {lines:?}");
+            assert_eq!(lines.len(), usize::from(!message.is_empty() || may_be_doc), "{doc}{column}: {lines:?}");
+            assert!(lines.iter().all(|line| line.contains(message)), "{doc}{column}: {lines:?}");
         }
     }
 }
@@ -296,11 +296,11 @@ fn proposals_of_query_features_add_up() {
     assert!(found["warnings"].to_string().contains(both), "{found}");
 }
 
-/// Rule 4.4: one text that is no number makes all numbers of a query feature texts, which is told.
+/// Rule 4.4: one text that is not a number makes all numbers of a query feature texts, with a warning.
 #[test]
 fn numbers_among_texts_of_a_query_feature_are_reported() {
     let connection = database();
-    for (age, told) in [
+    for (age, message) in [
         ("CAST(10 + q AS TEXT)", None),
         ("10 + q", None),
         // A text such as NA is a missing value where missing values are allowed.
@@ -315,8 +315,8 @@ fn numbers_among_texts_of_a_query_feature_are_reported() {
         table(&connection, &format!("{DOC}{WIDE}{age} AS q_age"));
         let found = report(&connection, "boosted_trees", &json!({"trees": 3}));
         let warnings = found["warnings"].to_string();
-        assert_eq!(warnings.contains("are compared as texts"), told.is_some(), "{age}: {warnings}");
-        assert!(warnings.contains(told.unwrap_or_default()), "{age}: {warnings}");
+        assert_eq!(warnings.contains("are compared as texts"), message.is_some(), "{age}: {warnings}");
+        assert!(warnings.contains(message.unwrap_or_default()), "{age}: {warnings}");
     }
 }
 
@@ -356,15 +356,15 @@ fn a_rating_of_documents_is_reported() {
         connection.execute_batch(&sql).unwrap();
         report(&connection, "rank_svm", &options)["warnings"].to_string()
     };
-    let told = "each document has one rating in all its queries";
-    assert!(train("i * 7 % 23 % 5", json!({"lambda": 1})).contains(told));
+    let message = "each document has one rating in all its queries";
+    assert!(train("i * 7 % 23 % 5", json!({"lambda": 1})).contains(message));
     for (rating, options) in [
         ("i * 7 % 23 % 5", json!({"lambda": 1, "columns": {"relevance": "rating"}})),
         ("i * 7 % 23 % 5", json!({"lambda": 1, "columns": {"relevance": "clicks"}})),
         ("i * 13 % 5", json!({"lambda": 1})),
         ("i = 3", json!({"lambda": 1})),
     ] {
-        assert!(!train(rating, options).contains(told), "{rating}");
+        assert!(!train(rating, options).contains(message), "{rating}");
     }
 }
 
@@ -382,14 +382,14 @@ fn counts_among_ratings_and_sums_without_end_are_reported() {
         let found: rusqlite::Result<String> = connection.query_row(sql, [algorithm], |row| row.get(0));
         found.unwrap_or_else(|problem| problem.to_string())
     };
-    for (rating, is_told) in [
+    for (rating, is_reported) in [
         ("iif(i % 9 = 0, 60, 1 + i % 3)", true),
         ("iif(i % 9 = 0, 4000, 1)", true),
         ("1 + i % 5", false),
         ("1 + i * 13 % 100", false),
         ("iif(i % 9 = 0, 60.5, 1.5)", false),
     ] {
-        assert_eq!(train("cofi_rank", rating, "i").contains("implicit"), is_told, "{rating}");
+        assert_eq!(train("cofi_rank", rating, "i").contains("implicit"), is_reported, "{rating}");
     }
     let problem = train("rank_svm", "i % 3", "1.7e308 - i");
     assert!(problem.contains("\"x\" are too large: their mean is infinite"), "{problem}");
@@ -422,7 +422,7 @@ fn random_source(random: &mut Random, is_clean: bool) -> (String, Option<String>
         return (columns.trim_end_matches(", ").to_owned(), None);
     }
     let planted: Vec<&str> =
-        MEANT.iter().filter(|(.., told)| !told.is_empty()).map(|(_, column, ..)| *column).collect();
+        MEANT.iter().filter(|(.., message)| !message.is_empty()).map(|(_, column, ..)| *column).collect();
     let planted = planted[random.below(planted.len())];
     let names = ["price", "kind", "a b", "Größe", "x\"y", "note", "is", "t.c", "features2", "Brand"];
     let name = names[random.below(names.len())];
@@ -458,8 +458,8 @@ fn fates_of_random_sources() {
             .unwrap()
             .iter()
             .filter(|line| line.as_str().unwrap().contains(&quoted));
-        let is_told = lines.count() == 1 || last["fate"] == "feature" || last["fate"] == "category";
-        assert!(is_told, "{round}: {columns}: {last} {}", found["warnings"]);
+        let is_reported = lines.count() == 1 || last["fate"] == "feature" || last["fate"] == "category";
+        assert!(is_reported, "{round}: {columns}: {last} {}", found["warnings"]);
         // 2. A clean source.
         let (columns, _) = random_source(&mut random, true);
         table(&connection, &columns);

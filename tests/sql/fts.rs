@@ -64,7 +64,7 @@ fn a_vector_has_seven_features_per_column_and_idf_sum() {
             found[index]
         );
     }
-    // The other order is no phrase; an empty column has no length.
+    // The other order is not a phrase; an empty column has no length.
     let found = features(&connection, "docs", 4, "red OR shoes");
     assert_eq!((&found[1..7], &found[7..14]), (&[2.0, 1.0, 1.0, 1.0, 0.0, 2.0][..], &[0.0; 7][..]));
     // A query in quotes is one term of two tokens.
@@ -117,7 +117,7 @@ fn tokenizers_and_contents() {
     assert_eq!(features(&connection, "porter", 1, "run")[1..4], [2.0, 1.0, 0.5]);
     // Trigrams: 14 of 16 characters; "cat" at 4 and 9, "dog" at 13; the words follow each other with a space.
     assert_eq!(features(&connection, "tri", 1, "cat OR dog")[1..7], [3.0, 1.0, 0.2, 1.0, 1.0, 14.0]);
-    // Letters that separate words are no trigrams.
+    // Letters that separate words are not trigrams.
     assert_eq!(features(&connection, "split", 1, "cat OR zoo")[4..6], [1.0, 1.0]);
     assert_eq!(features(&connection, "external", 7, "red")[1..2], [1.0]);
     // External content that is gone does not matter: the index has the places.
@@ -277,7 +277,7 @@ fn queries_of_what_users_type() {
     ] {
         assert_eq!(found(text, options), rows, "{text} {options}");
     }
-    // Words that are there already find nothing new; the last one may have only begun.
+    // Words that already occur find nothing new; the last one may be incomplete.
     for (text, options, query) in [
         ("red Red shoes RED", r#"{"prefix": true}"#, r#""red" OR "shoes" OR "RED"*"#),
         ("red Red shoes RED", "{}", r#""red" OR "shoes""#),
@@ -410,7 +410,7 @@ fn a_query_for_a_table_finds_the_text() {
         (found, empty) = (found + i64::from(has_tokens), empty + i64::from(!has_tokens));
     }
     assert!(found > 5 * empty && empty > 0, "{found} {empty}");
-    // Another schema, an empty table, and what is no table.
+    // Another schema, an empty table, and something that is not a table.
     connection.execute_batch("ATTACH ':memory:' AS aux1; CREATE VIRTUAL TABLE aux1.\"a b\" USING fts5(t, tokenize=\"unicode61 tokenchars '+'\")").unwrap();
     let query = |table: &str| format!(r#"SELECT ltr_fts_query('C++', '{{"table": "{table}"}}')"#);
     assert_eq!(value::<String>(&connection, &query("aux1.a b"), []), "\"\"");

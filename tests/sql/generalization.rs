@@ -1,4 +1,4 @@
-//! The generalization bound of Theorem 8 (Chaudhuri & Tewari 2014) in the report of trainings, beside its definition, on ten
+//! The generalization bound of Theorem 8 (Chaudhuri & Tewari 2014) in the report of trainings, compared with the definition, on ten
 //! random batches; training over a ball.
 
 use crate::support::{database, value};
@@ -35,7 +35,7 @@ fn store(batch: &Batch) -> Connection {
     connection
 }
 
-/// The report of a training without a prior on features as they are, and the weights.
+/// The report of a training without a prior on unscaled features, and the weights.
 fn train(connection: &Connection, algorithm: &str, options: &Value) -> (Value, [f64; 2]) {
     let mut options = options.clone();
     for (key, given) in [("name", "m"), ("scale", "none"), ("prior", "zero")] {

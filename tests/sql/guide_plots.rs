@@ -1,5 +1,5 @@
 //! The plots on the pages of the guide, and what makes plots readable. `LTR_BLESS=1 cargo test --test sql guide_plots` writes the
-//! former anew.
+//! former again.
 
 use std::fmt::Write as _;
 
@@ -38,7 +38,7 @@ fn plots_of_the_guide_are_current() {
     }
 }
 
-/// The hotels of search 90 for two guests, as `q_svm` ranks them: beside each other, with a line for each hotel.
+/// The hotels of search 90 for two guests, as `q_svm` ranks them: side by side, with a line for each hotel.
 #[test]
 fn the_rankings_of_two_guests_are_current() {
     let connection = trained();

@@ -86,7 +86,7 @@ fn models_have_the_scores_of_their_libraries() {
         assert_near(&ranked(&connection, name, "shop"), &scores, tolerance, name);
         let alone = "SELECT ltr_score(?1, json_array(price, stars, brand)) FROM shop ORDER BY doc_id";
         assert_near(&numbers(&connection, alone, &[name]), &scores, tolerance, name);
-        // A score does not depend on the rows beside it.
+        // A score does not depend on other rows.
         for (document, score) in scores.iter().enumerate() {
             let source = format!("SELECT * FROM shop WHERE doc_id = {document}");
             assert_near(&ranked(&connection, name, &source), &[*score], tolerance, name);
@@ -101,7 +101,7 @@ fn models_have_the_scores_of_their_libraries() {
     assert_eq!(value::<i64>(&connection, same, []), 2);
 }
 
-/// Rule 9.17: CatBoost lists no value of a category that no split asks for. Its values are texts still.
+/// Rule 9.17: CatBoost lists no values of a category that no split uses. Its values are still texts.
 #[test]
 fn a_category_without_a_split_is_text() {
     let connection = connect();

@@ -1,4 +1,4 @@
-//! What each format of other libraries has of its own: keys, envelopes, sums, categories, versions (rules 9.17 and 9.21).
+//! The details of each library's format: keys, envelopes, sums, categories, versions (rules 9.17 and 9.21).
 
 use serde_json::{Value, json};
 use sqlite_ltr::Model;
@@ -60,7 +60,7 @@ fn keys_that_are_not_known_are_refused_by_name() {
     }
 }
 
-/// Rule 9.21: files of the libraries that are no text of a model are named, with the line that makes one.
+/// Rule 9.21: errors name library files that are not model texts, with the line that makes one.
 #[test]
 fn other_files_are_named() {
     let cases: [(&[u8], &str); 12] = [

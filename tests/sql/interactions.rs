@@ -160,7 +160,7 @@ fn interactions_have_weights_and_contributions_for_each_query() {
     let connection = connect(|_| Vec::new());
     for interaction in ["linear", "gaussian"] {
         train(&connection, "model", "rows", json!({ "interaction": interaction, "lambda": 0.01 }));
-        // Weights of raw values differ from query to query; a score does not depend on the rows beside it.
+        // Weights of raw values differ from query to query; a score does not depend on other rows.
         let sql = "SELECT max(abs(r.score - ltr_score('model', json_array(a, b), json_array(q_u, q_v)))) AS score,
                           max(abs(r.score - (SELECT sum(contribution)
                                                FROM ltr_explain('model', json_array(a, b), json_array(q_u, q_v))))) AS explained
@@ -200,7 +200,7 @@ fn interactions_that_are_left_to_the_rows_need_queries_that_differ() {
     );
     let report = train(&connection, "model", "rows", json!({ "interaction": "linear" }));
     assert!(report["warnings"].to_string().contains("so products with them hardly help"), "{report}");
-    // Query features of which none is a number.
+    // Query features without numbers.
     let sql = "SELECT ltr_fit('regression', 'SELECT query_id, doc_id, relevance, a, b, ''x'' || (query_id % 3) AS q_kind FROM rows', \
                '{\"interaction\": \"linear\"}')";
     let found = connection.query_row(sql, [], |_| Ok(())).expect_err(sql).to_string();

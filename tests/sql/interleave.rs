@@ -197,7 +197,7 @@ fn equal_rankings_lose_and_repeat_nothing() {
     documents.sort_unstable();
     documents.dedup();
     assert_eq!((documents.len(), found.len()), (360, 360));
-    // Without a row there is no list, and one document is a list of one.
+    // No rows are no list, and one document is a list of one.
     for (filter, expected) in [("query_id > 99", 0), ("query_id = 1 AND doc_id = 2", 1)] {
         let source = format!("SELECT * FROM c WHERE {filter}");
         let found = rows(

@@ -1,5 +1,5 @@
 //! Simulated users of MQ2008 choose between two rankers whose NDCG@10 differs by .02: the plan of `ltr_interleave_result` has its
-//! power (rule 18.8), and equal rankers are told apart in at most 5 % of the comparisons.
+//! power (rule 18.8), and equal rankers differ significantly in at most 5 % of the comparisons.
 //!
 //! Users look at rank p with probability 1 / p, and click on what they look at with probability .1, .5 or .9 by its grade. With
 //! `LTR_LONG=1` ten times as many comparisons; `--nocapture` shows the figures of `docs/guide/interleaving.md`.
@@ -113,7 +113,7 @@ fn queries(connection: &Connection) -> Vec<Query> {
     all.into_iter().map(of_query).collect()
 }
 
-/// Users with ids of their own.
+/// Users with different ids.
 struct Users<'a> {
     queries: &'a [Query],
     random: Random,
@@ -211,7 +211,7 @@ fn planned_comparisons_find_the_better_ranker_with_the_stated_power() {
     let plan = "SELECT impressions + more_impressions FROM ltr_interleave_result('log', json_object('min_difference', ?1, 'power', ?2))";
     for power in [0.8, 0.9] {
         let needed = value::<i64>(&connection, plan, [difference, power]) as u64;
-        // 3. Comparisons of this size. The plan has an error of its own: 1,000 impressions tell the share of ties.
+        // 3. Comparisons of this size. The plan has an error too: 1,000 impressions determine the share of ties.
         let [found, wrong] = users.significant([1, 0], needed, comparisons);
         println!("power {power}: {needed} impressions, found {found:.3}, wrong {wrong:.4}, of {comparisons}");
         let error = 3.3 * (power * (1.0 - power) / comparisons as f64).sqrt();

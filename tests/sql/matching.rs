@@ -1,11 +1,11 @@
-//! Documents at slots: the loss `matching` with every smoothing and kernel, arrangements in SQL, blocks beside them.
+//! Documents at slots: the loss `matching` with every smoothing and kernel, arrangements in SQL, also with blocks.
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use sqlite_ltr::internals::model::Model;
 use sqlite_ltr::internals::{learn::kernel, learn::smoothing};
 
-/// Twelve queries of five documents at three slots; a slot wants the document whose features are nearest to its own.
+/// Twelve queries of five documents at three slots; a slot wants the document with the nearest features.
 const SCHEMA: &str = "
 CREATE TABLE cells(query_id, doc_id, slot, relevance, near REAL, far REAL, q_kind REAL, shuffle);
 WITH RECURSIVE

@@ -193,7 +193,7 @@ fn fill_clustered(
     connection.execute_batch("COMMIT").unwrap();
 }
 
-/// Data without a change are seldom reported, whether documents of a query are alike or not and however long queries are, and
+/// Unchanged data are rarely reported, whether documents of a query are alike or not and however long queries are, and
 /// a change is. The probability is about .001 for a row: that it is not `ok`, of `metric` that it is an alert. At most .01 of
 /// the rows are allowed, and with `LTR_LONG=1` .01 and three standard errors for each number of queries, kind and feature.
 #[test]
@@ -313,14 +313,14 @@ fn a_rare_value_that_becomes_frequent_is_an_alert() {
     };
     let colors = "iif(rowid % 150 = 1, NULL, substr('redtansky', 1 + 3 * (rowid % 3), 3))";
     let model = fit(&connection, &with("rowid % 300 = 1", colors), &json!({ "lambda": 0.1 }));
-    let told = |flag: &str, color: &str| -> Vec<String> {
+    let findings = |flag: &str, color: &str| -> Vec<String> {
         let rows = monitored(&connection, &model, &with(flag, color)).into_iter();
         rows.filter(|row| row.3 == "alert").map(|(kind, name, ..)| format!("{kind} {name}")).collect()
     };
-    assert_eq!(told("rowid % 290 = 1", colors), [""; 0]);
-    assert_eq!(told("rowid % 2", colors), ["drift flag"]);
+    assert_eq!(findings("rowid % 290 = 1", colors), [""; 0]);
+    assert_eq!(findings("rowid % 2", colors), ["drift flag"]);
     let missing = "iif(rowid % 2, NULL, substr('redtansky', 1 + 3 * (rowid % 3), 3))";
-    assert!(told("rowid % 290 = 1", missing).contains(&"drift color=(NULL)".to_owned()));
+    assert!(findings("rowid % 290 = 1", missing).contains(&"drift color=(NULL)".to_owned()));
 }
 
 #[test]

@@ -216,7 +216,7 @@ fn who_cannot_keep_an_order_refuses_it() {
     }
 }
 
-/// Trees whose order is true rank as well as without it, and the model tells its signs.
+/// If the order is true, trees rank as well as without it, and the model reports the signs.
 #[test]
 fn a_true_order_costs_nothing() {
     let connection = database();
@@ -238,6 +238,6 @@ fn a_true_order_costs_nothing() {
     let free = ndcg(r#"{"name": "shop", "trees": 60}"#);
     let ordered = ndcg(r#"{"name": "shop", "trees": 60, "monotone": {"price": -1, "fit": 1}}"#);
     assert!(ordered > free - 0.002, "{free} {ordered}");
-    let told: String = value(&connection, "SELECT ltr_info('shop') ->> '$.settings.monotone'", []);
-    assert_eq!(told, r#"{"price":-1,"fit":1}"#);
+    let stored: String = value(&connection, "SELECT ltr_info('shop') ->> '$.settings.monotone'", []);
+    assert_eq!(stored, r#"{"price":-1,"fit":1}"#);
 }

@@ -48,7 +48,7 @@ pub(crate) fn check(svg: &str) {
     }
 }
 
-/// Writes the SVG beside other files of tests, for those who want to look at it.
+/// Writes the SVG next to other files of tests, to look at.
 fn keep(arguments: &str, svg: &str) {
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("plots");
     std::fs::create_dir_all(&folder).unwrap();
@@ -388,7 +388,7 @@ fn a_report_has_metrics_baselines_and_worst_queries() {
 /// Rule 14.5: the warning of a report on the training data.
 const TRAINING_ROWS: &str = "has the rows of the training";
 
-/// The same models in `main`, and in another schema beside others of the same name in `main`.
+/// The same models in `main`, and in another schema, with other models of the same name in `main`.
 #[test]
 fn models_of_another_schema_give_the_same_pages() {
     let connection = hotels();

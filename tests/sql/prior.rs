@@ -215,7 +215,7 @@ fn other_models_and_other_features_are_refused() {
 }
 
 /// With few queries of a market, the model of a similar large market as prior is better than either alone: the mean over
-/// simulated markets of which the small one has six queries.
+/// simulated markets; the small one has six queries.
 #[test]
 fn a_prior_beats_both_little_data_and_the_other_market() {
     let mut sums = [0.0; 3];
@@ -232,7 +232,7 @@ fn a_prior_beats_both_little_data_and_the_other_market() {
     assert!(both > alone + 0.005 && both > large + 0.005, "{sums:?}");
 }
 
-/// Weights of queries that no number of the objective shows beside the penalty: the gap says so, and the report with it.
+/// Query weights so large, or a lambda so small, that rounding hides the penalty: the gap and the report say so.
 #[test]
 fn a_large_gap_is_never_converged() {
     let connection = markets(6);

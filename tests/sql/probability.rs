@@ -6,8 +6,8 @@ use sqlite_ltr::internals::math::random::Random;
 
 use crate::support::{database, value};
 
-/// Queries of ten documents, whose grades follow `text`, and in `level` how good the documents of a query are in all. `scaled` has
-/// the place of `text` in the query, so that nothing tells a good query from a bad one.
+/// Queries of ten documents, whose grades follow `text`, and in `level` how good the documents of a query are overall. `scaled` has
+/// the place of `text` in the query, so that nothing separates a good query from a bad one.
 fn documents(queries: i64) -> Connection {
     let connection = database();
     connection
@@ -149,7 +149,7 @@ fn promised_precision_holds_and_scores_do_not_change() {
     }
 }
 
-/// Rule 5.39: where features are places within their query, no score tells a good query from a bad one.
+/// Rule 5.39: where features are places within their query, no score separates a good query from a bad one.
 #[test]
 fn scores_that_do_not_carry_across_queries_have_no_probability() {
     let connection = documents(200);
@@ -159,8 +159,8 @@ fn scores_that_do_not_carry_across_queries_have_no_probability() {
         let problem =
             report["probability"]["problem"].as_str().unwrap_or_else(|| panic!("{algorithm}: {report}"));
         assert!(problem.starts_with("the scores do not carry from query to query"), "{problem}");
-        let told = report["warnings"].to_string();
-        assert!(told.contains("The column probability is NULL"), "{told}");
+        let warnings = report["warnings"].to_string();
+        assert!(warnings.contains("The column probability is NULL"), "{warnings}");
         let known: i64 = value(&connection, "SELECT count(probability) FROM ltr_rank('m', 'scaled')", []);
         assert_eq!(known, 0);
         for sql in
@@ -202,8 +202,8 @@ fn models_without_probabilities_say_why() {
     );
     for (algorithm, options) in algorithms() {
         let message = refused(algorithm, &with(&options, &json!({"threshold": 2})).to_string());
-        let told = "option 'threshold' has no effect with \"probability\": false; use \"probability\": true";
-        assert!(message.ends_with(told), "{algorithm}: {message}");
+        let expected = "option 'threshold' has no effect with \"probability\": false; use \"probability\": true";
+        assert!(message.ends_with(expected), "{algorithm}: {message}");
     }
     assert!(
         refused("regression", r#"{"probability": true, "buckets": 4}"#)

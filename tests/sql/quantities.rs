@@ -144,7 +144,7 @@ fn options_choose_the_columns_and_missing_allows_a_few_other_texts() {
         r#"SELECT ltr_train('rank_svm', 'written', '{"columns": {"quantities": ["price"]}}')"#,
     );
     assert!(unknown.contains("price"), "{unknown}");
-    // NULL is no text of the form.
+    // NULL is not a text of the form.
     let source = "SELECT query_id, doc_id, relevance, iif(doc_id = 3, NULL, v) AS v, w FROM written";
     let report = train(&connection, "rank_svm", source, &json!({"lambda": 0.01}));
     assert_eq!(column(&report, "v")["fate"], json!("left_out"));
@@ -262,7 +262,7 @@ fn a_column_of_mostly_quantities_reports_how_it_is_read() {
             }
         }
     }
-    // As a category it is told, too.
+    // As a category it is also reported.
     let connection = database();
     rows(&connection, "iif(x % 3 = 1, 'Free', '$' || (x % 7))");
     let report = train(&connection, "rank_svm", "written", &json!({"lambda": 0.01}));

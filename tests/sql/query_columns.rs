@@ -130,7 +130,7 @@ fn sums_of_trees_split_query_features() {
                            FROM ltr_explain(?1, 'judged', 7, 4)";
         let worst: f64 = value(&connection, explained, [&model]);
         assert!(worst < 1e-6, "{algorithm}: {worst}");
-        // A list is ranked as it is beside others.
+        // A list is ranked as it is together with others.
         let alone = "SELECT max(abs(a.score - b.score)) FROM ltr_rank(?1, 'judged') AS a
                        JOIN ltr_rank(?1, 'SELECT * FROM judged WHERE query_id = 7') AS b USING (query_id, doc_id)";
         assert!(value::<f64>(&connection, alone, [&model]) < 1e-12, "{algorithm}");

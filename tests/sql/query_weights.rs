@@ -62,7 +62,7 @@ fn learned_weights_do_no_harm_if_no_feature_decides() {
     assert!(learned < euclidean + 0.01, "learned {learned}, Euclidean {euclidean}");
 }
 
-/// Rule 4.9: Of 60 queries with three different features each third is at distance 0. Their order and their ids play no role.
+/// Rule 4.9: 60 queries with three different features: each third is at distance 0. Order and ids do not matter.
 #[test]
 fn all_queries_at_the_distance_of_the_last_neighbor_are_used() {
     let connection = simulated(60, 1.0);

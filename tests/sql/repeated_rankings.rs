@@ -207,7 +207,7 @@ fn the_next_call_sees_what_another_connection_wrote() {
 #[test]
 fn calls_inside_of_calls_have_their_own_statements() {
     let connection = database();
-    // The same call twice at once, and once for each row.
+    // The same call twice in one statement, and once for each row.
     let pairs =
         "SELECT group_concat(l.doc_id || r.doc_id, ' ') FROM ltr_rank('m', 't') l JOIN ltr_rank('m', 't') r
                  USING (query_id, rank) WHERE l.query_id = 1";

@@ -63,12 +63,12 @@ fn one_query_in_two_spellings_is_a_warning_and_its_sql_makes_it_one() {
         }
         let ranked = "SELECT count(*) FROM ltr_rank('rank_svm', 't')";
         assert_eq!(value::<i64>(&connection, ranked, ()), 180);
-        let told: String = value(&connection, "SELECT ltr_debug()", ());
-        assert!(told.contains("count as two queries"), "{id}: {told}");
+        let message: String = value(&connection, "SELECT ltr_debug()", ());
+        assert!(message.contains("count as two queries"), "{id}: {message}");
         let measured = "SELECT count(*) FROM ltr_evaluate('rank_svm', 't') WHERE query_id IS NOT NULL";
         assert_eq!(value::<i64>(&connection, measured, ()), 60);
-        let told: String = value(&connection, "SELECT ltr_debug()", ());
-        assert!(told.contains("count as two queries"), "{id}: {told}");
+        let message: String = value(&connection, "SELECT ltr_debug()", ());
+        assert!(message.contains("count as two queries"), "{id}: {message}");
     }
     for id in ["i", "i * 1.0", "'q' || i", "hex(i * 1000003)", "CAST(i AS TEXT)", "iif(i % 2, i, 'Q' || i)"] {
         table(&connection, &format!("{id} AS query_id, {JUDGED}"));
@@ -129,16 +129,16 @@ fn words_as_features_and_rows_without_features_name_the_ways_on() {
         connection.query_row(sql, [source], |_| Ok(())).unwrap_err().to_string()
     };
     table(&connection, &format!("i AS query_id, {JUDGED}, iif(x > 0.5, 'wifi, pool', 'pool') AS features"));
-    let told = failed("SELECT query_id, doc_id, relevance, features FROM t");
-    assert!(told.contains("\"features\" AS words") && told.contains("LIKE '%...%' AS word"), "{told}");
+    let message = failed("SELECT query_id, doc_id, relevance, features FROM t");
+    assert!(message.contains("\"features\" AS words") && message.contains("LIKE '%...%' AS word"), "{message}");
     let columns = "query_id, doc_id, relevance";
     for feature in ["\"features\" AS words", "\"features\" LIKE '%wifi%' AS word"] {
         let found =
             report(&connection, &format!("SELECT {columns}, {feature} FROM t"), &json!({"lambda": 1}));
         assert_ne!(found["columns"][3]["fate"], "left_out", "{found}");
     }
-    let told = failed(&format!("SELECT {columns} FROM t"));
-    assert!(told.contains("join columns of the documents, or train cofi_rank"), "{told}");
+    let message = failed(&format!("SELECT {columns} FROM t"));
+    assert!(message.contains("join columns of the documents, or train cofi_rank"), "{message}");
     let trained: String =
         value(&connection, &format!("SELECT ltr_train('cofi_rank', 'SELECT {columns} FROM t')"), ());
     assert!(trained.contains("\"queries\""), "{trained}");
@@ -179,11 +179,11 @@ fn a_split_by_numbers_and_dates_in_text_has_their_order() {
         ("'season ' || query_id", "'season"),
         ("x'01'", "BLOB"),
     ] {
-        let told = folds(day).unwrap_err().to_string();
+        let message = folds(day).unwrap_err().to_string();
         let advice = "dense_rank() OVER (ORDER BY \"day\") in the source";
-        let is_told =
-            told.contains(found) && told.contains("dates and durations of one form") && told.contains(advice);
-        assert!(is_told, "{day}: {told}");
+        let is_reported =
+            message.contains(found) && message.contains("dates and durations of one form") && message.contains(advice);
+        assert!(is_reported, "{day}: {message}");
     }
     // The proposed expression gives the order of the texts.
     let ranked = folds("dense_rank() OVER (ORDER BY printf('season %02d', query_id))").unwrap();

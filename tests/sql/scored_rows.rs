@@ -1,4 +1,4 @@
-//! A row has one score, whatever rows are beside it. `ltr_rank` scores rows with document ids and BLOBs as it reads them, and keeps
+//! A row has one score, whatever the other rows. `ltr_rank` scores rows with document ids and BLOBs as it reads them, and keeps
 //! the features of other rows. Kernels score tiles of rows.
 
 use rusqlite::Connection;

@@ -195,7 +195,7 @@ fn an_evaluation_counts_from_the_query_on() {
     assert!(of("best ndcg@10") >= of("ndcg@10"));
     assert_eq!(candidates["best"]["ndcg@10"], json!(of("best ndcg@10")));
     assert!(warnings(&connection).contains("relevant documents are not among the candidates"));
-    // 3. Rows with the features are evaluated as they are.
+    // 3. Rows with the features are evaluated directly.
     connection.execute_batch(EACH).unwrap();
     connection.execute_batch("INSERT INTO texts SELECT DISTINCT query FROM judgments").unwrap();
     let sql = "SELECT count(*) FROM ltr_evaluate('shop', ?1) WHERE metric <> 'ndcg@10'";
@@ -224,7 +224,7 @@ fn changes_and_faults_of_a_view_are_reported() {
     let count = |sql: &str| value::<i64>(&connection, &sql.replace('*', "count(*)"), []);
     assert!(problem(&connection, search).contains("no table ltr_models yet"));
     // 1. Views that give no training.
-    for (sql, view, told) in [
+    for (sql, view, message) in [
         ("", "absent", "no view of this name in the database 'main'"),
         ("", "docs", "a table; candidates are a view"),
         ("CREATE TEMP VIEW fleeting AS SELECT 1", "fleeting", "no view of this name"),
@@ -263,7 +263,7 @@ fn changes_and_faults_of_a_view_are_reported() {
         connection.execute_batch(sql).unwrap();
         let options = json!({"candidates": view}).to_string();
         let sql = format!("SELECT ltr_train('rank_svm', 'judgments', '{options}')");
-        assert!(problem(&connection, &sql).contains(told), "{view}: {}", problem(&connection, &sql));
+        assert!(problem(&connection, &sql).contains(message), "{view}: {}", problem(&connection, &sql));
     }
     // 2. Changes after the training.
     train(&connection, "rank_svm", &json!({"name": "shop", "candidates": "shop_candidates", "lambda": 1}));
@@ -306,7 +306,7 @@ fn changes_and_faults_of_a_view_are_reported() {
 fn options_that_exclude_candidates_are_refused() {
     let connection = database();
     shop(&connection, "main");
-    for (algorithm, source, options, told) in [
+    for (algorithm, source, options, message) in [
         ("cofi_rank", "judgments", json!({}), "learns from ids"),
         ("rank_svm", "judgments", json!({"buckets": 4}), "in buckets"),
         ("rank_svm", "SELECT query, grade FROM judgments", json!({}), "doc"),
@@ -315,7 +315,7 @@ fn options_that_exclude_candidates_are_refused() {
         let mut options = options;
         options["candidates"] = json!("shop_candidates");
         let sql = format!("SELECT ltr_train('{algorithm}', '{source}', '{options}')");
-        assert!(problem(&connection, &sql).contains(told), "{options}: {}", problem(&connection, &sql));
+        assert!(problem(&connection, &sql).contains(message), "{options}: {}", problem(&connection, &sql));
     }
 }
 

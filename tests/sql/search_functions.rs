@@ -108,7 +108,7 @@ fn ranking_functions_read_the_view_for_one_query() {
         assert_eq!(of("'judgments'"), of("'each'"), "{call}");
     }
     // 3. What makes no sense says what to write.
-    for (sql, told) in [
+    for (sql, message) in [
         (
             "SELECT * FROM ltr_rank('shop', 'judgments')",
             "give the source 'shop_candidates' and compare query_id",
@@ -126,7 +126,7 @@ fn ranking_functions_read_the_view_for_one_query() {
             "evaluate these with ltr_evaluate",
         ),
     ] {
-        assert!(problem(&connection, sql).contains(told), "{sql}: {}", problem(&connection, sql));
+        assert!(problem(&connection, sql).contains(message), "{sql}: {}", problem(&connection, sql));
     }
     assert_eq!(value::<i64>(&connection, "SELECT count(*) FROM ltr_query", []), 0);
 }
@@ -150,7 +150,7 @@ fn judgments_give_parameters_to_the_view() {
     assert!(value::<f64>(&connection, ndcg, []) > 0.999_999);
     let first = "SELECT sum(owner) FROM ltr_search('mine', 'q9', ?1) JOIN items ON id = doc_id";
     assert_eq!(value::<i64>(&connection, first, [r#"{"params": {"user": 2}, "k": 20}"#]), 40);
-    for (params, told) in [
+    for (params, message) in [
         ("'{'", "allowed are JSON"),
         ("id", "two values; a query has one"),
         ("1.5", "column \"params\": 1.5; allowed are JSON"),
@@ -161,7 +161,7 @@ fn judgments_give_parameters_to_the_view() {
         let sql = format!("SELECT ltr_train('rank_svm', '{source}', '{{\"candidates\": \"mine\"}}')");
         let sql =
             if params == "id" { sql.replace("id AS params", "CAST(id AS TEXT) AS params") } else { sql };
-        assert!(problem(&connection, &sql).contains(told), "{params}: {}", problem(&connection, &sql));
+        assert!(problem(&connection, &sql).contains(message), "{params}: {}", problem(&connection, &sql));
     }
 }
 
@@ -182,12 +182,12 @@ fn columns_of_a_view_are_reported() {
     let options = json!({"name": "m", "candidates": "found", "lambda": 1, "columns": {"query": "search", "doc": "item_number"}});
     let report: String = value(&connection, "SELECT ltr_train('rank_svm', 'j', ?1)", [options.to_string()]);
     let report: Value = serde_json::from_str(&report).unwrap();
-    let told = report["warnings"].to_string();
+    let message = report["warnings"].to_string();
     for part in [
         "\\\"x\\\" is NULL in 12 of 12 candidates that nobody judged",
         "\\\"weight\\\" is named like the role weight",
     ] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(message.contains(part), "{part}: {message}");
     }
     assert!(value::<i64>(&connection, "SELECT count(*) FROM ltr_search('m', 'k1')", []) > 5);
     assert!(problem(&connection, "SELECT * FROM ltr_search('m', 'k3')").contains("NULL"));
@@ -269,7 +269,7 @@ fn updates_take_features_from_the_view() {
     };
     assert_eq!(scores("judged"), scores("joined"));
     assert_ne!(scores("judged"), scores("shop@2"));
-    // A view that changed is told, and one that is gone ends the update.
+    // A changed view is reported, and a missing one ends the update.
     connection.execute_batch("ALTER TABLE products ADD COLUMN stars REAL").unwrap();
     let judged = update("SELECT DISTINCT * FROM judgments", "judged");
     assert!(judged["warnings"].to_string().contains("changed since the training: products"), "{judged}");
@@ -309,13 +309,13 @@ fn judgments_that_are_not_a_list_are_reported() {
     };
     // 2. A document twice, in one type or in two.
     assert!((mean("j") - 1.0).abs() < 1e-12);
-    for (row, told) in
+    for (row, message) in
         [("'a', 3, 0", "the document 3 in two rows"), ("'a', '3', 0", "as INTEGER and as TEXT")]
     {
         let source = format!("SELECT * FROM j UNION ALL SELECT {row}");
         for call in ["SELECT * FROM ltr_evaluate('m', ?1)", "SELECT * FROM ltr_compare('m', 'm', ?1)"] {
             let error = connection.query_row(call, [&source], |_| Ok(())).unwrap_err().to_string();
-            assert!(error.contains(told), "{call}: {error}");
+            assert!(error.contains(message), "{call}: {error}");
         }
     }
     // 3. NULL is unjudged: it is left out, and so are queries without a judgment.

@@ -100,7 +100,7 @@ fn a_source_measures_the_model_that_is_returned() {
     }
 }
 
-/// Rule 5.21: Queries with functions of their own: documents of the same queries judge them, each with a lambda of its own.
+/// Rule 5.21: Queries with their own functions: documents of the same query judge them, each with its own lambda.
 #[test]
 fn documents_of_a_query_measure_its_own_function() {
     let connection = data();
@@ -134,7 +134,7 @@ fn documents_of_a_query_measure_its_own_function() {
             let reported = report["validation"]["best"].as_f64().unwrap();
             assert!((reported - found).abs() < 1e-12, "{algorithm}: {reported} and {found}");
         } else {
-            // 2. Each query has the best of its own.
+            // 2. Each query has its own best.
             let queries = of_lambda[0].len();
             let own = |query: usize| of_lambda.iter().filter_map(|of| of[query]).reduce(f64::max);
             let own: Vec<f64> = (0..queries).filter_map(own).collect();

@@ -1,4 +1,4 @@
-//! Golden SQL: every file of `tests/slt` runs on a database of its own, errors included.
+//! Golden SQL: every file of `tests/slt` runs on its own database, errors included.
 //!
 //! A record is one or more statements; rows of the last one count. Texts of errors are compared word for word. With
 //! `SLT_UPDATE=1` the files are rewritten with what was found: read the difference before you keep it.

@@ -67,7 +67,7 @@ fn a_column_may_have_a_name_of_the_row_number() {
         assert!((value::<f64>(&connection, "SELECT ltr_score('m@2', '[3]')", []) - 3.0).abs() < 1e-12);
         assert_eq!(value::<i64>(&connection, "SELECT count(ltr_info('m'))", []), 1);
     }
-    // Without a name for the row number there is no model to open.
+    // Without a name for the row number no model can be opened.
     let connection = database();
     import(&connection).unwrap();
     for column in ["rowid", "oid", "_rowid_"] {

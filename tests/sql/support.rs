@@ -20,7 +20,7 @@ pub fn value<T: rusqlite::types::FromSql>(connection: &Connection, sql: &str, pa
     connection.query_row(sql, params, |row| row.get(0)).unwrap_or_else(|error| panic!("{sql}: {error}"))
 }
 
-/// Ratings of so many users, each of random items. `rating`: of a user and an item.
+/// Ratings of this many users, each of random items. `rating`: of a user and an item.
 pub fn random_ratings(
     random: &mut Random,
     (users, each, n_items): (usize, usize, usize),
@@ -74,7 +74,7 @@ fn not_tested(why: &str) {
     std::io::stderr().write_all(format!("*** NOT TESTED: {why} ***\n").as_bytes()).unwrap();
 }
 
-/// Rows of a file of comma-separated numbers, by the names of its header; texts are kept as they are.
+/// Rows of a file of comma-separated numbers, by the names of its header; texts are kept unchanged.
 pub fn csv(text: &str) -> (Vec<String>, Vec<Vec<String>>) {
     let mut lines = text.lines().map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());
     (lines.next().unwrap(), lines.collect())

@@ -1,4 +1,4 @@
-//! Rankings of which only some documents were judged (rules 8.2, 8.17, 8.18), against trec_eval and ir_measures:
+//! Partially judged rankings (rules 8.2, 8.17, 8.18), against trec_eval and ir_measures:
 //! tests/data/trec_eval.py.
 
 use rusqlite::Connection;

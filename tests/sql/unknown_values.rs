@@ -75,7 +75,7 @@ fn changed(column: &str, expression: &str) -> String {
 }
 
 /// The warnings of a call that are about unknown values.
-fn told(connection: &Connection, sql: &str, model: &str, source: &str) -> Vec<String> {
+fn warned(connection: &Connection, sql: &str, model: &str, source: &str) -> Vec<String> {
     let _: i64 = value(connection, sql, (model, source));
     let all: String = value(connection, "SELECT json_extract(ltr_debug(), '$.last_warnings')", []);
     let all: Vec<String> = serde_json::from_str(&all).unwrap();
@@ -108,10 +108,10 @@ fn every_function_reports_columns_with_unknown_values() {
             if sql.contains("ltr_monitor") && !has_fingerprint {
                 continue;
             }
-            assert_eq!(told(&connection, sql, name, "shop"), [""; 0], "{name}: {sql}");
-            for (column, expression, example, is_told) in cases {
-                let found = told(&connection, sql, name, &changed(column, expression));
-                let expected = usize::from(is_told && columns.contains(column));
+            assert_eq!(warned(&connection, sql, name, "shop"), [""; 0], "{name}: {sql}");
+            for (column, expression, example, is_reported) in cases {
+                let found = warned(&connection, sql, name, &changed(column, expression));
+                let expected = usize::from(is_reported && columns.contains(column));
                 assert_eq!(found.len(), expected, "{name}, {column}, {expression}: {sql}: {found:?}");
                 let begin = format!("the column \"{column}\": ");
                 assert!(
@@ -126,7 +126,7 @@ fn every_function_reports_columns_with_unknown_values() {
 #[test]
 fn a_warning_counts_rows_or_queries_and_gives_an_example() {
     let connection = shop();
-    let rank = |model: &str, source: &str| told(&connection, FUNCTIONS[0], model, source);
+    let rank = |model: &str, source: &str| warned(&connection, FUNCTIONS[0], model, source);
     let advice = |counted: &str| {
         format!(
             "train again with {counted} that have these values, or check their spelling, case and type (the number 7 is not the text '007')"
@@ -155,9 +155,9 @@ fn a_warning_counts_rows_or_queries_and_gives_an_example() {
         ]
     );
     for sql in FUNCTIONS {
-        assert_eq!(told(&connection, sql, "trees", &changed("price", "NULL")).len(), 1, "{sql}");
+        assert_eq!(warned(&connection, sql, "trees", &changed("price", "NULL")).len(), 1, "{sql}");
         assert_eq!(
-            told(&connection, sql, "trees", &changed("price", "nullif(price, 0.5)")),
+            warned(&connection, sql, "trees", &changed("price", "nullif(price, 0.5)")),
             [""; 0],
             "{sql}"
         );
@@ -180,7 +180,7 @@ fn rare_values_and_null_of_the_training_are_usual() {
         "SELECT ltr_train('rank_svm', ?1, ?2)",
         (changed("brand", rare), options.to_string()),
     );
-    let rank = |expression: &str| told(&connection, FUNCTIONS[0], "rare", &changed("brand", expression));
+    let rank = |expression: &str| warned(&connection, FUNCTIONS[0], "rare", &changed("brand", expression));
     for usual in [rare, "NULL", "iif(doc_id < 4, 'new' || doc_id, brand)"] {
         assert_eq!(rank(usual), [""; 0], "{usual}");
     }

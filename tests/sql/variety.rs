@@ -119,7 +119,7 @@ fn vectors_may_be_missing_but_not_wrong() {
     );
 }
 
-/// Notes of which some are copies: the subtopics of a list grow with the weight of diversity.
+/// Notes, some of them copies: the subtopics of a list grow with the weight of diversity.
 #[test]
 fn copies_leave_the_top_of_the_list() {
     let queries: Vec<Json> = golden();

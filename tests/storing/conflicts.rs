@@ -1,4 +1,4 @@
-//! `ltr_update` beside other updates of the same model (rule 5.18).
+//! `ltr_update` concurrent with other updates of the same model (rule 5.18).
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -109,7 +109,7 @@ fn a_named_version_can_be_continued_twice() {
     assert_eq!(m(&pair.connection).1, [3]);
 }
 
-/// An inactive version in between is no version that 'm' means; an update under another name still continues 'm'.
+/// 'm' does not mean an inactive version in between; an update under another name still continues 'm'.
 #[test]
 fn what_the_name_means_decides() {
     let pair = Pair::new(1, |other| {

@@ -104,9 +104,9 @@ impl Walk {
         let problem = outcome.as_ref().err();
         let lost = !begin.is_empty() && connection.is_autocommit();
         let own = problem.is_some_and(|problem| problem.starts_with("ltr_"));
-        let told = problem
+        let reported = problem
             .is_some_and(|problem| problem.contains("SQLite has rolled back the transaction of the caller"));
-        assert_eq!(told, lost && (own || told), "{context}");
+        assert_eq!(reported, lost && (own || reported), "{context}");
         assert!(!lost || outcome.is_err(), "{context}");
         if begin.is_empty() {
             assert!(connection.is_autocommit(), "{context}");

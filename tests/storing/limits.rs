@@ -273,7 +273,7 @@ fn a_progress_handler_works_under_an_authorizer() {
     }
 }
 
-/// Without the checks the call fails at once: the statement is prepared, then the authorizer denies all SELECTs.
+/// Without the checks the call fails immediately: the statement is prepared, then the authorizer denies all SELECTs.
 #[test]
 fn a_host_that_cannot_be_polled_is_told_what_to_allow() {
     let connection = connect();
@@ -440,7 +440,7 @@ fn threads() -> usize {
     std::fs::read_dir("/proc/self/task").expect("the threads of this process").count()
 }
 
-/// Not a test of its own: a child process, in which no other test runs.
+/// Not an independent test: a child process, in which no other test runs.
 #[test]
 #[cfg(target_os = "linux")]
 fn child_counts_threads() {

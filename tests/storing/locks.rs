@@ -1,4 +1,4 @@
-//! Storing beside connections that read and write, without a busy handler (rules 5.7, 5.15, 5.16).
+//! Storing while other connections read and write, without a busy handler (rules 5.7, 5.15, 5.16).
 
 use std::time::{Duration, Instant};
 
@@ -6,11 +6,11 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::support::{Folder, MODES, ROWS, SCALARS, TRAIN, assert_intact, m, number, run};
 
-/// Longer than any call takes by itself.
+/// Longer than any call takes without waiting.
 const HELD: Duration = Duration::from_millis(400);
 
 /// Runs `sql` while another connection holds what `begin` has taken, for a limited time.
-fn beside(
+fn during(
     other: Connection,
     begin: &str,
     body: impl FnOnce() -> Result<String, String>,
@@ -19,7 +19,7 @@ fn beside(
     let started = Instant::now();
     let holder = std::thread::spawn(move || {
         std::thread::sleep(HELD);
-        // The connection that waits reads now and then; a commit beside a reader is refused.
+        // The waiting connection polls; a commit during a read is refused.
         let deadline = Instant::now() + 5 * HELD;
         while let Err(problem) = other.execute_batch("COMMIT") {
             assert!(Instant::now() < deadline, "the end of the other transaction: {problem}");
@@ -46,7 +46,7 @@ fn storing_and_reading_wait_for_a_writer() {
                 if !first {
                     run(&connection, TRAIN).expect("a version");
                 }
-                let (outcome, waited) = beside(folder.open(), begin, || run(&connection, TRAIN));
+                let (outcome, waited) = during(folder.open(), begin, || run(&connection, TRAIN));
                 outcome.unwrap_or_else(|problem| panic!("{mode}, {begin}: {problem}"));
                 assert!(waited >= HELD && waited < HELD + Duration::from_secs(3), "{mode}: {waited:?}");
                 assert_intact(&connection, mode);
@@ -66,7 +66,7 @@ fn a_lock_that_drops_the_schema_does_not_end_a_call() {
         connection.prepare("SELECT * FROM j").expect_err("the schema cannot be read");
         other.execute_batch("COMMIT").expect("the end of the lock");
         connection.prepare("SELECT * FROM j").expect("the schema is read");
-        let (outcome, waited) = beside(other, "BEGIN EXCLUSIVE", || run(&connection, sql));
+        let (outcome, waited) = during(other, "BEGIN EXCLUSIVE", || run(&connection, sql));
         outcome.unwrap_or_else(|problem| panic!("{sql}: {problem}"));
         assert!(waited >= HELD, "{sql}: {waited:?}");
     }
@@ -82,7 +82,7 @@ fn storing_waits_for_readers_and_readers_for_storing() {
     connection.execute_batch(packs).expect("packs");
     let begin = "BEGIN; SELECT count(*) FROM j";
     let reader = folder.open();
-    let (outcome, waited) = beside(reader, &format!("{begin}; SELECT 1"), || run(&connection, TRAIN));
+    let (outcome, waited) = during(reader, &format!("{begin}; SELECT 1"), || run(&connection, TRAIN));
     outcome.expect("stored after the reader");
     assert!(waited >= HELD, "{waited:?}");
     // Scalar functions that read a model or a source wait for an exclusive lock. A SELECT from a table-valued function is itself
@@ -93,7 +93,7 @@ fn storing_waits_for_readers_and_readers_for_storing() {
         "SELECT hex(ltr_fit('rank_svm', 'j', '{\"lambda\": 0.1}'))",
         "SELECT hex(ltr_fit('regression', 'packs', '{\"lambda\": 0.1}'))",
     ] {
-        let (outcome, waited) = beside(folder.open(), "BEGIN EXCLUSIVE", || run(&connection, sql));
+        let (outcome, waited) = during(folder.open(), "BEGIN EXCLUSIVE", || run(&connection, sql));
         outcome.unwrap_or_else(|problem| panic!("{sql}: {problem}"));
         assert!(waited >= HELD, "{sql}: {waited:?}");
     }
@@ -232,7 +232,7 @@ fn a_transaction_that_has_not_read_waits() {
         let folder = Folder::new(mode);
         let connection = folder.open();
         let (outcome, waited) =
-            beside(folder.open(), "BEGIN IMMEDIATE; DELETE FROM j WHERE query_id = 0", || {
+            during(folder.open(), "BEGIN IMMEDIATE; DELETE FROM j WHERE query_id = 0", || {
                 connection.execute_batch("BEGIN").expect("a transaction");
                 run(&connection, TRAIN)
             });
@@ -256,7 +256,7 @@ fn storing_waits_in_a_shared_cache() {
     connection.execute_batch(ROWS).expect("a toy set");
     run(&connection, TRAIN).expect("a version");
     let (outcome, waited) =
-        beside(other, "BEGIN IMMEDIATE; UPDATE j SET a = a; UPDATE ltr_models SET active = active", || {
+        during(other, "BEGIN IMMEDIATE; UPDATE j SET a = a; UPDATE ltr_models SET active = active", || {
             run(&connection, TRAIN)
         });
     outcome.expect("stored after the other connection");

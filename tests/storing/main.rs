@@ -1,4 +1,4 @@
-//! Storing models: beside other connections, with triggers and authorizers that leave out changes, with interrupts, failing
+//! Storing models: with other connections, with triggers and authorizers that leave out changes, with interrupts, failing
 //! reads and writes, full disks and killed processes.
 //!
 //! Long runs: `LTR_LONG=1 cargo test --release --test storing -- --nocapture`.

@@ -1,4 +1,4 @@
-//! Trainings and updates from several connections beside a steady writer, without a busy handler: none is lost, and every
+//! Trainings and updates from several connections concurrent with a steady writer, without a busy handler: none is lost, and every
 //! update continues the version before it.
 
 use std::path::Path;
@@ -33,7 +33,7 @@ fn work(database: &Path, connection_number: usize, calls: usize) -> Vec<String> 
     errors
 }
 
-/// Writes until it is told to stop; returns the number of commits.
+/// Writes until `stop` is set; returns the number of commits.
 fn write(database: &Path, stop: &AtomicBool) -> usize {
     let connection = open(database, None);
     let mut commits = 0;

@@ -389,7 +389,7 @@ fn worst_queries(page: &mut Page, subject: &Subject<'_>) {
         worst_list(&mut part, data, scores, query);
         part
     };
-    page.beside(&order.into_iter().take(WORST_QUERIES).map(list).collect::<Vec<_>>());
+    page.side_by_side(&order.into_iter().take(WORST_QUERIES).map(list).collect::<Vec<_>>());
 }
 
 /// The top of a query's list, and the ranks of its best documents.
@@ -456,7 +456,7 @@ fn data(page: &mut Page, subject: &Subject<'_>) {
     };
     let mut bars = Page::default();
     bars.figure(&grades.draw());
-    page.beside(&[sizes, bars]);
+    page.side_by_side(&[sizes, bars]);
 }
 
 /// Settings, results and columns of the training.
@@ -485,5 +485,5 @@ fn card(page: &mut Page, subject: &Subject<'_>) {
         part.table(&columns, rows);
         part
     };
-    page.beside(&tables.iter().filter(|(_, rows)| !rows.is_empty()).map(part).collect::<Vec<_>>());
+    page.side_by_side(&tables.iter().filter(|(_, rows)| !rows.is_empty()).map(part).collect::<Vec<_>>());
 }

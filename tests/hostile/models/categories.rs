@@ -36,7 +36,7 @@ impl WithCategories {
         opened.seal()
     }
 
-    /// Names the features anew.
+    /// Renames the features.
     fn rename(&mut self) {
         let numbers = self.opened.parts.card.features.iter().take(2).cloned();
         let features = self.categories.iter().flat_map(|category| {
@@ -129,7 +129,7 @@ fn forged_dictionaries_are_refused_and_right_ones_are_used() {
             let refused = refusal(&connection, &other.seal()).expect(problem);
             assert!(refused.contains(problem), "{refused}, not {problem}");
         }
-        // 3. A name that would take 100 times its bytes if all features were named at once.
+        // 3. A name that would take 100 times its bytes if all features were named together.
         let mut other = opened.clone();
         other.categories[0].name = "x".repeat(1 << 19);
         other.categories[0].values = (0..90).map(|number| format!("{number:03}")).collect();

@@ -2,7 +2,7 @@
 //! never an allocation that only the BLOB's own claims ask for.
 //!
 //! Damage is found by checksums. Blobs of the second kind have right checksums and wrong contents; they are made by
-//! writing the envelope (`src/model/envelope.rs`) and the headers inside it anew.
+//! rewriting the envelope (`src/model/envelope.rs`) and the headers inside it.
 mod categories;
 mod dependent;
 mod imported;

@@ -76,7 +76,7 @@ impl<'a> Walk<'a> {
         whole_of(self.number(length, Kind::Whole))
     }
 
-    /// A length that is no place.
+    /// A length that is not a place.
     fn count(&mut self) -> u64 {
         let count = self.whole();
         self.places.pop();

@@ -152,7 +152,7 @@ fn ranking_form_with_score_recovery() {
     golden.compare(&report, &scores);
 }
 
-/// The dual of the ranking form (3.1) as it is defined: over both orders of every pair, with the kernel of
+/// The dual of the ranking form (3.1) as defined: over both orders of every pair, with the kernel of
 /// the concatenations, one variable after the other. Answers the primal objective and the scores (3.6) of
 /// each query.
 fn brute_force(kernel: &Kernel, x: &[Vec<f64>], labels: &[f64], lambda: f64) -> (f64, Vec<f64>) {

@@ -66,7 +66,7 @@ impl Golden {
         self.risk(w) + self.lambda * w.iter().map(|w| w * w).sum::<f64>()
     }
 
-    /// The answers of the solvers that take the loss, but for the stochastic one, whose gap is no small one.
+    /// The answers of the solvers for this loss, except the stochastic one, whose gap is not small.
     fn answers(&self, tolerance: f64) -> Vec<(&'static str, Vec<f64>, SolveReport)> {
         let whole = Loss::List(self.loss.clone());
         let takes = SOLVERS.iter().filter(|solver| solver.takes(&whole) && solver.name != "stochastic");

@@ -53,7 +53,7 @@ fn pairs(relevance: &[f64]) -> f64 {
     n * (n - 1.0) / 2.0
 }
 
-/// The golden count of misranked pairs; nothing where there is no pair.
+/// The golden count of misranked pairs; `None` without pairs.
 fn misranked(list: &Value) -> Value {
     if list["n_pairs"] == 0 { Value::Null } else { list["misranked_pairs"].clone() }
 }

@@ -17,7 +17,7 @@ use sqlite_ltr::internals::learn::solve::{
 };
 use sqlite_ltr::internals::math::random::Random;
 
-/// One query as it is given.
+/// One query of the input.
 #[derive(Debug, Clone)]
 struct Query {
     c: f64,

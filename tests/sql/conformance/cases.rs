@@ -33,7 +33,7 @@ CREATE TABLE candidates AS
 
 pub const COLUMNS: &str = "query_id, doc_id, relevance, a, b, c, q_mood";
 
-/// Whether a loss is of documents at slots, which have rows of their own in `tests/sql/matching.rs`.
+/// Whether a loss is of documents at slots, which have separate rows in `tests/sql/matching.rs`.
 fn has_slots(loss: &str) -> bool {
     loss::find(loss).is_ok_and(|loss| loss.constraints == [ListConstraint::Slots])
 }

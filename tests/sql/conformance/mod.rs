@@ -319,7 +319,7 @@ fn nan_and_infinities_are_refused() {
 /// Weight 2 is the query twice. The objective divides by the number of queries, so the second set has the lambda
 /// of the first times n / (n + 1). Exact where neither neighbors, bandwidth nor scaling follow the number of
 /// queries: for uniform smoothing, and for the kernels of a fixed bandwidth with all queries as neighbors. It does
-/// not hold for `individual`, where the copy is a query of its own.
+/// not hold for `individual`, where the copy is a separate query.
 #[test]
 fn weight_two_is_the_query_twice() {
     let connection = connect();
