@@ -2,7 +2,7 @@
 //!
 //! `single` is one fit with prepared pair moments, `path` the 61 lambdas 1e3 to 1e-3 and 51 lambdas 1e-3 to
 //! 1e-8. Documents per query 10, 20, 50 and 100 give 675, 2,850, 18,375 and 74,250 pairs. `items` are the floating
-//! point operations that no fit can do without (one pass, one Hessian), so that items per second beside the machine's
+//! point operations that no fit can do without (one pass, one Hessian), so that items per second next to the machine's
 //! peak show how far a fit is from the limit.
 
 mod pairs;

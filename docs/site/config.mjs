@@ -85,7 +85,7 @@ function repository(md) {
         }
     });
 }
-// The pages lie beside the generator, whose modules they import: copies, under the names that their addresses have.
+// The pages are next to the generator, whose modules they import: copies, named after their addresses.
 const copies = Object.fromEntries(pages.map((page) => [`${address(page).slice(1)}.md`.replace(/(^|\/)\.md$/, '$1index.md'), page]));
 const staged = join(root, 'target/tools/site/pages');
 rmSync(staged, { recursive: true, force: true });
@@ -125,7 +125,7 @@ const icon = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16" fill="
 export default {
     title: 'sqlite-ltr',
     description: 'Learning to rank for SQLite: train ranking models from clicks or relevance judgments, and rank results in SQL',
-    // Tables are wide: small type, room beside the text. Output needs no label.
+    // Tables are wide: small type, room next to the text. Output needs no label.
     head: [['link', { rel: 'icon', href: `data:image/svg+xml,${encodeURIComponent(icon)}` }], ['style', {}, `.vp-doc table { font-size: 14px; line-height: 20px }
 .vp-doc th, .vp-doc td { padding: 6px 10px; vertical-align: top; text-align: left }
 .vp-doc td code { padding: 1px 4px }

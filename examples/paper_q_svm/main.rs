@@ -69,11 +69,11 @@ const LIMITS: &str = "\
 * Table 2, IV, rank-SVM: 1 - ERR .32 and .56 do not go with an MRE of .46 and .47. kNN-SVM and q-SVM in IV,
   and 1 - ERR in most settings, are better in the paper than in every variant tried.
 * Table 3: a vector added to all documents of a query changes no difference of two of them, so that every fit
-  and every cell stays the same. The paper has .34 beside .30 for indv-SVM and .38 beside .30 for rank-SVM.
+  and every cell stays the same. The paper has .34 against .30 for indv-SVM and .38 against .30 for rank-SVM.
   Documents that are the same for all queries, the other reading of the formula, do not give the difference
   either.
 * Table 5: the scoring rows of kNN-SVM and q-SVM in Example 2 are not those of Table 2. With the linear
-  kernel the two forms are one problem with two lambdas, so .18 beside .09 is not a property of the form.";
+  kernel the two forms are one problem with two lambdas, so .18 against .09 is not a property of the form.";
 
 /// What the caller asks for.
 struct Request {

@@ -77,7 +77,6 @@ pub enum InBuckets {
 
 /// One training: an algorithm with its checked parameters.
 pub trait TrainingSpec: Any + Send + Sync {
-    /// The input.
     fn input(&self) -> Input<'_>;
 
     /// Fits a model.

@@ -81,7 +81,6 @@ impl Training {
         }
     }
 
-    /// The input.
     pub fn input(&self) -> Input<'_> {
         match &self.plan {
             Plan::One(spec) => spec.input(),

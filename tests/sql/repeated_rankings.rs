@@ -221,7 +221,7 @@ fn calls_inside_of_calls_have_their_own_statements() {
         assert_eq!(value::<String>(&connection, pairs, []), "zz yy xx");
         assert_eq!(value::<String>(&connection, each, []), "zyxxyz");
         assert_eq!(ranked(&connection, &outer), "xyz");
-        assert_all(&connection, "zyx", "beside nested calls");
+        assert_all(&connection, "zyx", "with nested calls");
     }
     // The connection has no statement left. SQLite would refuse to close it otherwise.
     connection.close().unwrap();

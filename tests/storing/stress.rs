@@ -101,7 +101,7 @@ fn stress(mode: &str, processes: bool, calls: usize) {
     );
     println!(
         "{mode}, processes: {processes}: {trained} trainings and {updated} updates of {total} each, {torn} not based on the version \
-         before, beside {commits} commits, in {:.1} s",
+         before, during {commits} commits, in {:.1} s",
         started.elapsed().as_secs_f64()
     );
     assert_eq!((trained, updated, torn, lost.into_inner()), (total, total, 0, 0), "{mode}");

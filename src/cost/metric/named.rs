@@ -65,7 +65,6 @@ pub struct Metric<L: ?Sized + 'static = [f64]> {
     named: Params,
 }
 
-/// A metric of subtopics.
 pub type SubtopicMetric = Metric<Subtopics>;
 
 impl<L: ?Sized> Clone for Metric<L> {

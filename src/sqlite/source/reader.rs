@@ -37,7 +37,6 @@ pub use super::read_spec::{CategoryColumns, FeatureSet, Judgments, ReadSpec};
 /// Rows between two checks of the time limit; they are scored together.
 const TOGETHER: usize = 256;
 
-/// The rows.
 pub struct SourceRows {
     pub data: Dataset,
     /// The roles of the columns.

@@ -137,7 +137,6 @@ impl Search {
         Ok(search)
     }
 
-    /// The input.
     pub fn input(&self) -> Input<'_> {
         let inputs = self.groups.iter().map(|group| group.spec.input());
         let refused = inputs.into_iter().find(|input| input.doc_weights.problem().is_some());
