@@ -1,4 +1,4 @@
-//! Categories of a data set: columns of texts or numbers whose values are features of 0 and 1 inside.
+//! Categories of a data set: columns of texts or numbers, encoded as one 0/1 feature per value.
 
 use super::dataset::{Dataset, check_length};
 use super::features::{CategoryValues, value_of};

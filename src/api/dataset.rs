@@ -1,4 +1,4 @@
-//! Documents with features, query by query, as the caller has them.
+//! Documents with features, query by query, as the caller passes them.
 
 use ndarray::Array2;
 

@@ -1,4 +1,4 @@
-//! How good probabilities are on judged documents.
+//! Reliability of predicted probabilities on judged documents.
 
 use super::measure::calibration;
 use super::paired::t_quantile;

@@ -1,4 +1,4 @@
-//! Shared by all other modules: errors, memory limits, threads, cancellation, parameters, caches.
+//! Used by all other modules: errors, memory limits, threads, cancellation, parameters, caches.
 
 /// Names of a table's definitions, in its order.
 macro_rules! names_of {

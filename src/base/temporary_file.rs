@@ -1,4 +1,4 @@
-//! Files without a name, for what does not fit into memory.
+//! Unnamed temporary files, for data that does not fit into memory.
 //!
 //! The folder is chosen as SQLite chooses it for temporary files: the first of `SQLITE_TMPDIR`, `TMPDIR`, `/var/tmp`
 //! and the folder of the system in which the process can make a file. The system removes the file when it is closed,

@@ -1,4 +1,4 @@
-//! Training in rounds: a state asks, buckets answer, the next state has the sums of their answers.
+//! Training in rounds: a state asks, buckets answer, and the next state contains the sums of the answers.
 //!
 //! Rounds share nothing but the state. SQL functions, engines and `ltr_fit` run the same functions, so they give
 //! the same bytes.

@@ -1,4 +1,4 @@
-//! Rows of a source whose values a category of a model does not know.
+//! Rows of a source with values unknown to a category of a model.
 
 use crate::base::shorten;
 

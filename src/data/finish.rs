@@ -1,4 +1,4 @@
-//! From all rows of a source to a [`Dataset`]: numeric columns, order of rows, missing values.
+//! Turns all rows of a source into a [`Dataset`]: numeric columns, order of rows, missing values.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! Columns of a row-major matrix, a few at a time: those on the same cache lines are read together.
+//! Columns of a row-major matrix, a few at a time: columns on the same cache lines are read together.
 
 use ndarray::Array2;
 

@@ -1,4 +1,4 @@
-//! A row on its way into a data set.
+//! A row to be added to a data set.
 
 use super::id::Id;
 use super::query_columns::QueryValue;

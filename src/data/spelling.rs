@@ -1,4 +1,4 @@
-//! Texts and ids that are probably one, but are written in two ways.
+//! Texts and ids that are probably the same, in two spellings.
 //!
 //! Rules (docs/reference/rules.md, 2):
 //! * 2.25: Values of a category, and texts of a query feature.

@@ -1,4 +1,4 @@
-//! The format `json`: all that a model with one function is made of, and the model of such a text.
+//! The format `json`: a complete model with one function as text, read and written.
 
 use std::sync::Arc;
 

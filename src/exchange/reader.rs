@@ -1,4 +1,4 @@
-//! Reading a text of any format, which its first keys show.
+//! Reads a text of any format, recognized by the first keys.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Orders with a written tie rule.
+//! Sorting with documented tie rules.
 
 use std::cmp::Ordering;
 

@@ -1,4 +1,4 @@
-//! Pseudo-random numbers whose sequence is a property of the seed alone.
+//! Pseudo-random numbers, determined by the seed alone.
 
 /// A fixed sequence (splitmix64, Steele, Lea and Flood 2014).
 #[derive(Debug, Clone)]

@@ -1,4 +1,4 @@
-//! A model's description of itself.
+//! A model's description: settings, columns, results.
 
 use super::codec::TrainingColumns;
 use super::{CandidateView, Probability};

@@ -1,4 +1,4 @@
-//! Trees of any shape, which another library trained.
+//! Trees of any shape, trained by another library.
 //!
 //! The library reads a category as a code; here a category has one feature per value. So a document's row
 //! is first converted to the library's format.

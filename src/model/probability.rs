@@ -1,4 +1,4 @@
-//! What the score of a document says about its grade.
+//! The probability of a grade, given the score.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Shared by rankers whose functions depend on the query features.
+//! What rankers whose functions depend on query features share.
 
 use crate::base::{Control, Result};
 use crate::data::QueryFeatureRule;

@@ -1,4 +1,4 @@
-//! Comparing two rankers on users: interleaved lists, and the analysis of clicks on them.
+//! Comparing two rankers with users: interleaved lists, and the analysis of their clicks.
 //!
 //! Team draft (Radlinski, Kurup & Joachims 2008): two rankings take turns to add their best document that is not in the list
 //! yet. A coin decides who begins each round. The ranking whose documents get more clicks wins the impression.

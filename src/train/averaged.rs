@@ -1,5 +1,5 @@
-//! Averages of functions: each is divided by the standard deviation of its scores within the training queries, so that none
-//! counts more because of its units.
+//! Averages of functions: each is divided by the standard deviation of its scores within the training queries, so units do
+//! not matter.
 
 use crate::base::{Control, Result, parallel};
 use crate::data::{Dataset, QueryFeatureRule, Scaling};

@@ -1,4 +1,4 @@
-//! The option `baseline`: training starts at the order of a column.
+//! The option `baseline`: training starts from the order of a column.
 //!
 //! The score is s b(x) + f(x). b is the column in units of its median standard deviation within queries, negated for
 //! "-column". s >= 0 minimizes the loss with f = 0. f is penalized towards 0, and f = 0, which is the order of the column, is

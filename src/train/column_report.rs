@@ -1,4 +1,4 @@
-//! What became of each column of a training source.
+//! How training used each column of a source.
 //!
 //! Rules (docs/reference/rules.md, 2):
 //! * 2.16: Each column is a role, a feature, an id, or left out with a reason. The report says which.
@@ -15,12 +15,12 @@ use crate::train::algorithm::AlgorithmDef;
 use crate::train::column_rules::{ColumnRules, ReadColumn, ReportedColumn};
 use crate::train::report::Finished;
 
-/// What became of all columns, in their order.
+/// How all columns were used, in their order.
 #[derive(Debug, Default)]
 pub struct ColumnReport(Vec<ReportedColumn>);
 
 impl ColumnReport {
-    /// What became of the columns of these rows. `takes_categories`: whether columns of text may be categories.
+    /// How the columns of these rows were used. `takes_categories`: whether columns of text may be categories.
     pub fn of(
         columns: &[ReadColumn<'_>],
         data: &Dataset,

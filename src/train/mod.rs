@@ -1,5 +1,5 @@
-//! Trainings: the table of algorithms, their options, the choice of settings on held-out data, and the one protocol that
-//! every caller follows ([`protocol`]).
+//! Trainings: the table of algorithms, their options, the choice of settings on held-out data, and the protocol that
+//! all callers follow ([`protocol`]).
 
 pub mod algorithm;
 pub(crate) mod auto;

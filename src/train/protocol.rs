@@ -1,4 +1,4 @@
-//! The one way to train a model from rows. SQL functions, the Rust interface and trainings in buckets call it.
+//! Training a model from rows, for SQL functions, the Rust interface and training in buckets.
 //!
 //! 1. The caller reads the rows that [`Training::input`] names.
 //! 2. [`check_rows`] refuses rows that cannot be learned from.

@@ -1,4 +1,4 @@
-//! Suspicious values of roles: ids written in two ways, and relevance where 1 is the best.
+//! Suspicious values of roles: ids in two spellings, and relevance where 1 is best.
 //!
 //! Rules (docs/reference/rules.md, 2):
 //! * 2.26: Ids of one query, user or document that differ in how they are written are a warning.

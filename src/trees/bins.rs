@@ -1,4 +1,4 @@
-//! Features in bins: the values between two edges are one bin.
+//! Binned features: the values between two edges form a bin.
 //!
 //! A feature with few values has an edge between any two of them. Otherwise the edges divide the rows into bins of
 //! about equal size. With many rows, edges are computed from a sample: one random row of each block, and the

@@ -1,4 +1,4 @@
-//! Features in bins, of documents that come in parts, such as packs.
+//! Binned features of documents that arrive in parts, such as packs.
 //!
 //! A first pass over the parts samples rows, from which bin edges are computed; a second pass bins them. Each
 //! document has the row number that it has if all documents are in memory. So the sample, the edges and the bins

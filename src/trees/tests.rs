@@ -1,4 +1,4 @@
-//! The steps of a training against direct computations, and bitwise reproducibility.
+//! Training steps against direct computations, and bitwise reproducibility.
 
 use super::histogram::{Cut, Histograms, Level};
 use super::objective::QueryObjective;

@@ -1,4 +1,4 @@
-//! Against brute force, and the duality of interval and p-value.
+//! Comparisons with brute force, and the duality of interval and p-value.
 
 use super::*;
 use crate::math::Random;

@@ -1,4 +1,4 @@
-//! Measures of a ranking: how good an order of the documents of one query is.
+//! Metrics: how good an order of the documents of one query is.
 //!
 //! A metric turns the relevance and the scores of one query into one number, or into `None` where it is undefined.
 //! The mean over queries is formed apart from it (`mean`). Each relevance metric is one file and one line in

@@ -1,4 +1,4 @@
-//! Categories: columns whose values are features of 0 and 1 inside. The one encoder of training and ranking.
+//! Categories: columns encoded as one 0/1 feature per value. The one encoder of training and ranking.
 //!
 //! Rules (docs/reference/rules.md, 2):
 //! * 2.18: Which columns are categories: `learn.rs`.

@@ -1,5 +1,5 @@
 //! The mean relevance of the values of a category, as one more feature (rule 2.23). It serves values that are too many for
-//! features of their own, and trees, which need a split for each of those.
+//! separate features, and trees, which need a split for each such feature.
 //!
 //! ```text
 //! mean(v) = sum over rows with the value v of (relevance - mean relevance of the query) / (rows + SMOOTHING)

@@ -1,4 +1,4 @@
-//! Facts about a column, collected row by row in bounded memory. The order of the rows doesn't change them.
+//! Statistics of a column, collected row by row in bounded memory. They don't depend on the order of the rows.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 

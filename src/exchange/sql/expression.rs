@@ -1,4 +1,4 @@
-//! Scores as an expression of SQL, for an SQLite without this library.
+//! Scores as an SQL expression, for an SQLite without this library.
 //!
 //! Columns are written in backquotes: SQLite takes an unknown name in double quotes for a text, silently.
 

@@ -1,4 +1,4 @@
-//! Scores as an expression of SQL.
+//! Scores as an SQL expression.
 
 mod columns;
 mod expression;

@@ -1,4 +1,4 @@
-//! Trees of any shape as an expression of SQL: a `CASE` with a `CASE` in each branch.
+//! Trees of any shape as an SQL expression: a `CASE` with a `CASE` in each branch.
 
 use super::super::nested::write_nested;
 use super::super::text::Text;

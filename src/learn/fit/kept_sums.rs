@@ -1,4 +1,4 @@
-//! Sums of least squares that one fit leaves to the next.
+//! Least-squares sums that the next fit reuses.
 
 use crate::base::Reservation;
 use crate::math::SingleSums;

@@ -1,4 +1,4 @@
-//! Whether the queries of a training set differ in kind, as far as their features show it.
+//! Whether the queries of a training set differ in kind, according to their features.
 //!
 //! g_i is the preference of query i ([`preferences`]), in standard deviations of the scaled document features within queries;
 //! missing features count 0. It is estimated from the other queries by their mean, and by the mean of those that are nearest by query features:

@@ -1,4 +1,4 @@
-//! The feature map of a kernel: phi with phi(x).phi(z) = K(x, z), so that a kernel method is a linear one.
+//! The feature map of a kernel: phi with phi(x).phi(z) = K(x, z), which makes a kernel method linear.
 //!
 //! ```text
 //! P         r pivot documents, chosen by a pivoted Cholesky factor of the Gram matrix of the candidates

@@ -1,4 +1,4 @@
-//! Functions of pairs: f(x, x') is the preference of document x over document x'. And the recovery of scores.
+//! Functions of pairs, f(x, x'): the preference of document x over document x'; and the recovery of scores.
 //!
 //! ```text
 //! min_f sum_i c_i sum over pairs (j, l) of query i, y_j > y_l, of L(f(x_j, x_l)) + lambda |f|^2       (3.1)

@@ -1,4 +1,4 @@
-//! Rows and clicks of pairs in contexts, and numbers of things in the order in which they came.
+//! Rows and clicks of pairs in contexts, and numbering in order of appearance.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Estimates examination as far as a log determines it, and how well the log separates a document from its positions.
+//! Estimates examination where a log determines it, and how well the log separates a document from its positions.
 //!
 //! Symbols, in addition to the ones in the parent module and `estimate`:
 //! * h_ir = n_ir gamma_r alpha_i: expected clicks in a cell. If clicks are rare, this is the expected information of the cell about

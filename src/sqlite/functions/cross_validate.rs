@@ -1,4 +1,4 @@
-//! `ltr_cross_validate(algorithm, source [, options])`: metrics of trainings on queries that they have not seen.
+//! `ltr_cross_validate(algorithm, source [, options])`: metrics of trainings on held-out queries.
 //!
 //! Rules (docs/reference/rules.md, 5):
 //! * 5.24: An option that is `searchable` takes an array of values. Each combination of values is a setting.

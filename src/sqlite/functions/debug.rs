@@ -1,4 +1,4 @@
-//! `ltr_version()` and `ltr_debug()`: facts about the library (rule 9.7).
+//! `ltr_version()` and `ltr_debug()`: information about the library (rule 9.7).
 
 use serde_json::json;
 

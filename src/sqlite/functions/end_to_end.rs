@@ -1,5 +1,5 @@
-//! Evaluation of search from the query on: the view of the model returns the candidates, the model ranks them, and the ideal order
-//! is the one of all judged documents.
+//! End-to-end evaluation of search: the model's view returns the candidates, the model ranks them, and the ideal order has
+//! all judged documents.
 //!
 //! Rules (docs/reference/rules.md, 8):
 //! * 8.16: A judged document that is not a candidate gains nothing. An unjudged candidate counts as the option `unjudged`

@@ -1,4 +1,4 @@
-//! Why a document has its score, and why it ranks above another.
+//! Explains a document's score, and why it ranks above another.
 //!
 //! Rules (docs/reference/rules.md, 9):
 //! * 9.3: `ltr_explain(model, features [, query_features])`: rows `feature, value, contribution, standard_error`. The first row,

@@ -1,4 +1,4 @@
-//! `ltr_report(model, source [, options])`: one page in HTML about a model and how it ranks judged documents.
+//! `ltr_report(model, source [, options])`: an HTML page about a model and how it ranks judged documents.
 //!
 //! Rules (docs/reference/rules.md, 14):
 //! * 14.3: The page has the metrics with baselines (the previous version, the best single feature, a random order), plots,

@@ -1,5 +1,5 @@
-//! `ltr_search(model, query [, options])`: ranks the candidates of a text, and `ltr_query`, from which a view of candidates
-//! reads the text.
+//! `ltr_search(model, query [, options])`: ranks the candidates of a text, and `ltr_query`, which gives the text to the
+//! view of candidates.
 //!
 //! Rules (docs/reference/rules.md, 6):
 //! * 6.10: The candidates come from the view that the model was trained with (option `candidates`), in the database of the model.

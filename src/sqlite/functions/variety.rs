@@ -1,4 +1,4 @@
-//! Lists of documents that differ, by a column of vectors (option `diversify_by` with a weight).
+//! Diverse lists, by a column of vectors (option `diversify_by` with a weight).
 //!
 //! Rules (docs/reference/rules.md, 6):
 //! * 6.12: Documents are ordered by maximal marginal relevance. Scores stay.

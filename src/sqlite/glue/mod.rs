@@ -1,4 +1,4 @@
-//! Everything between SQLite's C interface and the functions: loading, panics, values, virtual tables, threads.
+//! The layer between SQLite's C interface and the functions: loading, panics, values, virtual tables, threads.
 
 #[cfg(feature = "loadable")]
 mod entry;

@@ -1,4 +1,4 @@
-//! Sources: text arguments that name rows.
+//! Sources: text arguments that name a table, a view or a SELECT.
 //!
 //! Rules (docs/reference/rules.md, 1):
 //! * 1.1: A source is the name of a table or view, `schema.name`, or text that begins with SELECT, WITH or VALUES.

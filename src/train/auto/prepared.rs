@@ -1,4 +1,4 @@
-//! Scaled documents, which candidates share, and spaces of functions of them.
+//! Scaled documents and function spaces, which candidates share.
 
 use std::sync::Arc;
 

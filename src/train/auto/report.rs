@@ -1,4 +1,4 @@
-//! What `auto` reports about its candidates.
+//! The report of `auto` about candidates.
 
 use serde_json::{Map, Value, json};
 

@@ -83,7 +83,7 @@ const SETTLED: f64 = 1e-4;
 /// Exponents of the root of 2.
 const SCALES: std::ops::RangeInclusive<i32> = -6..=16;
 
-/// Largest number of passes per fit of V for losses with corners: in a round, and after the last one.
+/// Largest number of passes per fit of V for nonsmooth losses: in a round, and after the last one.
 const PASSES: usize = 3;
 const LAST_PASSES: usize = 500;
 

@@ -1,4 +1,4 @@
-//! State that is fixed before the first fit: the scalings, the query distance and the function space.
+//! State fixed before the first fit: the scalings, the query distance and the function space.
 
 use std::sync::{Arc, Mutex};
 

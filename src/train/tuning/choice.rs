@@ -1,4 +1,4 @@
-//! The setting that a search chooses, and how the others did.
+//! The setting that a search chooses, and the results of the others.
 
 use super::settings::{PATHS, Setting};
 use super::{Search, SearchRows};

@@ -1,4 +1,4 @@
-//! Trees of any shape from the nodes of a file, which is not trusted.
+//! Trees of any shape from the nodes of an untrusted file.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Trees of other libraries whose nodes of a level all ask the same, as CatBoost's, in the form of the trees of this library:
-//! a [`Forest`] scores them several times as fast.
+//! Imported trees with the same split in all nodes of a level, such as CatBoost's, as the library's own trees: a [`Forest`]
+//! scores them several times as fast.
 
 use super::forest::{GeneralForest, Kind, Oblivious};
 use crate::trees::columns::MAX_DEPTH;

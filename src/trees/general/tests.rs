@@ -1,4 +1,4 @@
-//! Faster ways to a score give the bits of the plain one, for random trees and documents.
+//! Faster scoring gives the same bits as plain scoring, for random trees and documents.
 
 use super::forest::GeneralForest;
 use super::traverse::add;

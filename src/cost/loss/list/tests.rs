@@ -1,4 +1,4 @@
-//! Laws that every loss of lists keeps.
+//! Laws that every listwise loss obeys.
 
 use crate::cost::loss::{LOSSES, ListLoss, Loss, LossDef, Shape};
 use crate::data::{ListConstraint, RowGroup};

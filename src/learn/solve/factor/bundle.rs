@@ -1,4 +1,4 @@
-//! V for losses with corners: cutting planes with a model for each user.
+//! V for nonsmooth losses: cutting planes with a model for each user.
 //!
 //! ```text
 //! min over V   P(V) = lambda / 2 |V|^2 + sum_u R_u(V u + b_u)

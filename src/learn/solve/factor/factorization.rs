@@ -31,7 +31,7 @@ pub struct Factorization<'a> {
     /// User and number of each rating of item i: `by_item[item_offsets[i]..item_offsets[i + 1]]`.
     by_item: Vec<(u32, u32)>,
     item_offsets: Vec<usize>,
-    /// Whether the loss has Hessians. Others have corners.
+    /// Whether the loss has Hessians; otherwise it is nonsmooth.
     pub smooth: bool,
     /// Planes of each user.
     pub(super) cuts: Vec<Cuts>,

@@ -1,4 +1,4 @@
-//! Evaluations of losses that half steps leave for the next one.
+//! Loss evaluations that half steps reuse.
 
 use super::*;
 use crate::base::Control;

@@ -1,4 +1,4 @@
-//! Every solver against every other one on random problems, with losses of each shape, and against its own report.
+//! Every solver against every other on random problems with losses of each shape, and against its report.
 
 mod agreement;
 mod interior_point;

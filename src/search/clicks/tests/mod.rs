@@ -1,4 +1,4 @@
-//! Click models against logs that are simulated from them.
+//! Click models on logs simulated from them.
 
 mod coverage;
 mod likelihood;

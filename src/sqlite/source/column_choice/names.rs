@@ -1,4 +1,4 @@
-//! Names of columns: those that a role has by default, and those that the option `columns` gives.
+//! Column names: the default names of a role, and the names in the option `columns`.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! Convex losses: one minimum, whatever finds it.
+//! Convex losses: all solvers find the same minimum.
 
 use proptest::prelude::*;
 

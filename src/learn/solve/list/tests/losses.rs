@@ -1,4 +1,4 @@
-//! Small losses whose values are plain to see. A pair is two documents a, b with y_a > y_b.
+//! Small losses with obvious values. A pair is two documents a, b with y_a > y_b.
 
 use crate::cost::loss::QueryLoss;
 

@@ -1,4 +1,4 @@
-//! Losses that are not convex: what their rounds promise.
+//! Losses that are not convex: guarantees of the rounds.
 
 use super::*;
 use crate::learn::solve::list::nonconvex::spread;

@@ -1,4 +1,4 @@
-//! Shared by Newton's method for the hinge and for smooth losses: points, steps and the loop.
+//! Points, steps and the loop that Newton's methods for the hinge and for smooth losses share.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! Rows that are asked, against the same rows in memory.
+//! Remote rows against the same rows in memory.
 
 use std::cell::Cell;
 
