@@ -177,7 +177,7 @@ def test_a_report_has_the_warnings_of_the_training(monkeypatch):
         model = train(frame, "rank_svm")
     assert caught
     page = sqlite_ltr.report(frame.assign(query_id=frame["query_id"] + 100), model)
-    assert "Training: features that differ in every row" in page
+    assert "Training: features with a different value in every row" in page
     assert page._repr_html_().startswith("<iframe srcdoc=")
     assert "Training: warnings are stored in ltr_models" in sqlite_ltr.report(OTHERS.assign(number=1), bytes(model))
     shown = []

@@ -94,8 +94,8 @@ pub fn warning(data: &Dataset, advice: ColumnAdvice<'_>, control: &Control) -> R
         .collect();
     Ok((!names.is_empty()).then(|| {
         format!(
-            "features that grow with how often users saw the documents that they clicked on, as counters of the clicks behind the judgments \
-             do: \"{}\"; such a counter repeats the order that was shown, so count earlier clicks in other lists, or {}",
+            "features that look like counters of the clicks behind the judgments, because they grow with how often users saw a clicked \
+             document: \"{}\"; such a counter repeats the order that was shown, so count earlier clicks in other lists, or {}",
             names.join("\", \""),
             advice.ignore_features(&names)
         )

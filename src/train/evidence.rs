@@ -75,8 +75,8 @@ impl Evidence {
     pub fn doubt(&self) -> Option<String> {
         let compared = self.compared.as_ref().filter(|compared| !compared.is_shown())?;
         Some(format!(
-            "{}; name the column that ordered the documents which users saw with the option 'baseline', so that the model departs from \
-             it only where their clicks show a gain",
+            "{}; set the option 'baseline' to the column that ordered the documents for users, so that the model departs from \
+             it only where clicks show a gain",
             compared.text()
         ))
     }

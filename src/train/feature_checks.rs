@@ -142,7 +142,7 @@ impl FeatureChecks {
         let running = named(Sign::RunningNumber);
         let running = (!running.is_empty()).then(|| {
             format!(
-                "features that differ in every row as running numbers and ids do: {}; {}",
+                "features with a different value in every row, like row numbers and ids: {}; {}",
                 listed(&running),
                 advice.ids(&running)
             )
@@ -150,7 +150,7 @@ impl FeatureChecks {
         let codes = named(Sign::Code);
         let codes = (!codes.is_empty()).then(|| {
             format!(
-                "features that are codes by their names or by zeros before their digits: {}; the size of a code means nothing, so make columns or categories of what \
+                "features that look like codes, by name or leading zeros: {}; the size of a code means nothing, so make columns or categories of what \
                  it stands for, or {}",
                 listed(&codes),
                 advice.ignore_features(&codes)
@@ -209,7 +209,7 @@ fn spread_warning(data: &Dataset, control: &Control) -> Result<Option<String>> {
     };
     Ok((high / low > LARGEST_SPREAD_RATIO).then(|| {
         format!(
-            "without a scaling features with a large standard deviation dominate: it is {} for \"{}\", but {} for \"{}\"; \
+            "without scaling, features with a large standard deviation dominate: it is {} for \"{}\", but {} for \"{}\"; \
              set \"scale\": \"quantile\"",
             significant(*high),
             data.names[*wide],

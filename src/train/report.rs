@@ -364,8 +364,8 @@ fn negative_grades(data: &Dataset) -> Option<String> {
     let lowest = data.relevance.iter().copied().fold(f64::INFINITY, f64::min);
     (lowest < 0.0 && data.features.columns() > 0).then(|| {
         format!(
-            "the lowest grade is {lowest}, but for metrics such as ndcg a grade of 0 or less means not relevant; if it is no \
-             mistake, add {} to all grades",
+            "the lowest grade is {lowest}, but for metrics such as ndcg a grade of 0 or less means not relevant; if this is \
+             intended, add {} to all grades",
             -lowest
         )
     })

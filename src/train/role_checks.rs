@@ -54,7 +54,7 @@ fn relevance_like_rank(data: &Dataset, column: Option<&str>, in_sql: bool) -> Op
     let what = match column.filter(|name| is_rank_name(name)) {
         Some(_) => "is named like a rank",
         None if data.features.columns() > 0 && lowest > 0.0 && are_permutations(data) => {
-            "has each number from 1 to the number of documents once in most queries, as ranks have"
+            "has each number from 1 to the number of documents once in most queries, like ranks"
         }
         None => return None,
     };

@@ -68,7 +68,7 @@ fn warnings(connection: &Connection, columns: &str, options: &str) -> Vec<String
 fn a_counter_of_the_same_clicks_is_a_warning() {
     let named = |connection: &Connection, columns: &str| {
         let found = warnings(connection, columns, r#"{"lambda": 0.1}"#);
-        found.into_iter().find(|text| text.contains("as counters of the clicks"))
+        found.into_iter().find(|text| text.contains("look like counters of the clicks"))
     };
     let roles = "doc_weight, determined, bm25, x, price";
     let (mut found, mut false_alarms) = (0, 0);

@@ -134,7 +134,7 @@ pub fn draw_training(model: &Model, name: &str) -> Result<String> {
     let steps = steps(model);
     if steps.is_empty() {
         return Err(Error::Unsupported(format!(
-            "the training of '{}' has no steps to draw: its solution needs none",
+            "the training of '{}' has no steps to draw: it needed none",
             model.card.algorithm
         )));
     }
