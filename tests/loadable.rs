@@ -241,8 +241,8 @@ fn newest_host_runs_the_session() {
     load(&connection);
     // `cargo test` starts this program in the package's root, where the session's file is.
     for step in session() {
-        let found = one_row(&connection, &step.sql).map_err(|error| message(&error));
-        assert_eq!(found, step.expected, "line {}: {}", step.line, step.sql);
+        let actual = one_row(&connection, &step.sql).map_err(|error| message(&error));
+        assert_eq!(actual, step.expected, "line {}: {}", step.line, step.sql);
     }
 }
 

@@ -358,9 +358,9 @@ mod tests {
                 (0..parts).map(|part| std::array::from_fn(|i| (part * 53 + i * 19) as u8)).collect();
             for seed in 0..64 {
                 let (indices, limits): ([u8; BYTES], [u8; BYTES]) = (bytes(seed), bytes(3 * seed + 1));
-                let found = |index: u8| table.as_flattened().get(usize::from(index)).copied().unwrap_or(0);
+                let entry = |index: u8| table.as_flattened().get(usize::from(index)).copied().unwrap_or(0);
                 let expected: [u8; BYTES] =
-                    std::array::from_fn(|i| if found(indices[i]) > limits[i] { 255 } else { 0 });
+                    std::array::from_fn(|i| if entry(indices[i]) > limits[i] { 255 } else { 0 });
                 let task = || Above(&table, &indices, &limits);
                 assert_eq!(task().run::<Baseline>(), expected);
                 assert_eq!(dispatch(task()), expected);

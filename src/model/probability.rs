@@ -61,11 +61,11 @@ mod tests {
     #[test]
     fn a_map_is_linear_between_knots_and_constant_outside() {
         let map = map(&[[-1.0, 0.1], [0.0, 0.5], [4.0, 0.9]]);
-        let found = [-7.0, -1.0, -0.5, 0.0, 1.0, 4.0, 9.0].map(|score| map.at(score));
+        let actual = [-7.0, -1.0, -0.5, 0.0, 1.0, 4.0, 9.0].map(|score| map.at(score));
         let expected = [0.1, 0.1, 0.3, 0.5, 0.6, 0.9, 0.9];
         assert!(
-            found.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 1e-15),
-            "{found:?}"
+            actual.iter().zip(expected).all(|(actual, expected)| (actual - expected).abs() < 1e-15),
+            "{actual:?}"
         );
         let huge = super::tests::map(&[[f64::MIN, 0.0], [f64::MAX, 1.0]]);
         assert!((huge.at(0.0) - 0.5).abs() < 1e-15);

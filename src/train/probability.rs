@@ -467,12 +467,12 @@ mod tests {
                 let expected = (0..=i).map(least).fold(f64::NEG_INFINITY, f64::max);
                 at += group[2];
                 let mut end = 0.0;
-                let found = pooled.iter().find(|pool| {
+                let actual = pooled.iter().find(|pool| {
                     end += pool[2];
                     end >= at
                 });
-                let found = found.map(|pool| pool[1] / pool[2]).unwrap_or_default();
-                assert!((found - expected).abs() < 1e-12, "case {case}");
+                let actual = actual.map(|pool| pool[1] / pool[2]).unwrap_or_default();
+                assert!((actual - expected).abs() < 1e-12, "case {case}");
             }
             let reversed: Vec<Document> = rows.iter().rev().copied().collect();
             for form in [Form::Isotonic, Form::Logistic] {

@@ -365,19 +365,19 @@ fn contributions_match_a_sum_over_all_feature_sets() {
             (0..features * copies).map(value).collect()
         };
         let (document, base) = (row(), row());
-        let found = forest.contributions(&values, &document, &base, features);
+        let actual = forest.contributions(&values, &document, &base, features);
         let score = |set: usize| {
             let of = |column: usize| if set >> (column % features) & 1 == 1 { &document } else { &base };
             let mixed: Vec<f64> = (0..document.len()).map(|column| of(column)[column]).collect();
             forest.score_of(&mixed, &values)
         };
-        for (feature, found) in found.iter().enumerate() {
+        for (feature, actual) in actual.iter().enumerate() {
             let without = (0..1_usize << features).filter(|set| set >> feature & 1 == 0);
             // s! (n - 1 - s)! / n! for n = 3.
             let weight = |set: usize| [1.0 / 3.0, 1.0 / 6.0, 1.0 / 3.0][set.count_ones() as usize];
             let expected: f64 =
                 without.map(|set| weight(set) * (score(set | 1 << feature) - score(set))).sum();
-            assert!((found - expected).abs() < 1e-12, "depth {depth}: {found} {expected}");
+            assert!((actual - expected).abs() < 1e-12, "depth {depth}: {actual} {expected}");
         }
     }
 }

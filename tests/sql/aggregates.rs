@@ -302,12 +302,12 @@ fn frames_grow_move_and_empty() {
         ("ROWS BETWEEN 2 FOLLOWING AND 1 FOLLOWING", [(2, 1), (3, 2), (4, 3), (5, 4)]),
     ];
     for (frame, rows) in frames {
-        let found = windows(&connection, &format!("ORDER BY rowid {frame}"));
-        assert_eq!(found.len(), 4);
-        for (found, (from, to)) in found.into_iter().zip(rows) {
-            match (found, dcg(from, to)) {
-                (Some(found), Some(expected)) => assert_close(found, expected, frame),
-                (found, expected) => assert_eq!(found, expected, "{frame}"),
+        let actual = windows(&connection, &format!("ORDER BY rowid {frame}"));
+        assert_eq!(actual.len(), 4);
+        for (actual, (from, to)) in actual.into_iter().zip(rows) {
+            match (actual, dcg(from, to)) {
+                (Some(actual), Some(expected)) => assert_close(actual, expected, frame),
+                (actual, expected) => assert_eq!(actual, expected, "{frame}"),
             }
         }
     }

@@ -106,8 +106,8 @@ const WRONG: &[(&str, &str)] = &[
 fn wrong_calls_say_what_is_wrong() {
     let connection = judged(40);
     for (sql, expected) in WRONG {
-        let found = problem(&connection, sql);
-        assert!(found.contains(expected), "{sql}: {found}");
+        let actual = problem(&connection, sql);
+        assert!(actual.contains(expected), "{sql}: {actual}");
     }
 }
 
@@ -221,8 +221,8 @@ impl Training {
 }
 
 fn assert_problem(outcome: Result<Vec<u8>, String>, expected: &str) {
-    let found = outcome.expect_err(expected);
-    assert!(found.contains(expected), "{found}, expected: {expected}");
+    let actual = outcome.expect_err(expected);
+    assert!(actual.contains(expected), "{actual}, expected: {expected}");
 }
 
 #[test]

@@ -79,7 +79,7 @@ fn engines_and_choices_without_packs_are_refused() {
             "nothing to learn",
         ),
     ] {
-        let found = problem(&connection, sql);
-        assert!(found.contains(expected), "{sql}: {found}");
+        let actual = problem(&connection, sql);
+        assert!(actual.contains(expected), "{sql}: {actual}");
     }
 }

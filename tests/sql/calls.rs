@@ -20,9 +20,9 @@ fn a_table_valued_function_outside_of_from_is_answered_with_its_call() {
     assert!(modules.split(',').count() >= 12, "{modules}");
     for name in modules.split(',') {
         for arguments in ["", "'b'", "1, 2, 3, 4, 5, 6"] {
-            let found = refusal(&format!("SELECT {name}({arguments})"));
+            let actual = refusal(&format!("SELECT {name}({arguments})"));
             let expected = format!("{name}: it is a table-valued function; call SELECT * FROM {name}(");
-            assert!(found.starts_with(&expected), "{found}");
+            assert!(actual.starts_with(&expected), "{actual}");
         }
     }
     assert_eq!(

@@ -258,13 +258,13 @@ fn what_is_not_a_category_is_reported() {
         ),
         ("SELECT *, 1 AS \"brand=acme\" FROM shop", json!({}), "two columns are named \"brand=acme\""),
     ] {
-        let found = refused(source, columns);
-        assert!(found.contains(expected), "{found}");
+        let actual = refused(source, columns);
+        assert!(actual.contains(expected), "{actual}");
     }
     let many = "WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 30000)
                 SELECT i / 10 AS query_id, i % 2 AS relevance, i % 7 AS x, i AS c FROM n";
-    let found = refused(many, json!({"categories": ["c"]}));
-    assert!(found.contains("more than 10000 different values"), "{found}");
+    let actual = refused(many, json!({"categories": ["c"]}));
+    assert!(actual.contains("more than 10000 different values"), "{actual}");
     // By default, titles, ids, single values and long texts are not categories.
     for (column, expected) in [
         ("'title ' || (query_id * 10 + doc_id)", "id"),
@@ -278,15 +278,15 @@ fn what_is_not_a_category_is_reported() {
         ("iif(doc_id % 2, '', 'b')", "category"),
     ] {
         let source = format!("SELECT *, {column} AS c FROM shop");
-        let found = report(&connection, "rank_svm", &source, &json!({"lambda": 1}));
-        assert_eq!(fate(&found, "c")["fate"], expected, "{column}: {found}");
+        let actual = report(&connection, "rank_svm", &source, &json!({"lambda": 1}));
+        assert_eq!(fate(&actual, "c")["fate"], expected, "{column}: {actual}");
     }
     let ignored =
         report(&connection, "rank_svm", "shop", &json!({"lambda": 1, "columns": {"ignore": ["brand"]}}));
     assert_eq!((&fate(&ignored, "brand")["fate"], &ignored["warnings"]), (&json!("left_out"), &json!([])));
     // Training in buckets takes numbers only.
-    let found = report(&connection, "rank_svm", "shop", &json!({"lambda": 1, "buckets": 4}));
-    assert!(found["warnings"].to_string().contains("takes numbers only"), "{found}");
+    let actual = report(&connection, "rank_svm", "shop", &json!({"lambda": 1, "buckets": 4}));
+    assert!(actual["warnings"].to_string().contains("takes numbers only"), "{actual}");
 }
 
 #[test]

@@ -294,13 +294,13 @@ fn auto_weighs_documents_as_regression_does() {
     let counted = format!("SELECT * FROM ({by_query}) WHERE doc_weight > 0");
     let model = fit(&connection, "auto", WEIGHTED, &json!({"kernel": "linear", "scale": "none"})).unwrap();
     let lambda: f64 = value(&connection, "SELECT ltr_info(?1) ->> '$.training.lambda'", [&model]);
-    let found = standard_scores(&connection, &model);
+    let actual = standard_scores(&connection, &model);
     let options = json!({"scale": "none", "lambda": lambda, "tolerance": 1e-10});
     let [expected, plain] = [counted.as_str(), PLAIN].map(|source| {
         standard_scores(&connection, &fit(&connection, "regression", source, &options).unwrap())
     });
-    assert!(near(&found, &expected, 1e-6), "{found:?} {expected:?}");
-    assert!(!near(&found, &plain, 1e-3), "{found:?} {plain:?}");
+    assert!(near(&actual, &expected, 1e-6), "{actual:?} {expected:?}");
+    assert!(!near(&actual, &plain, 1e-3), "{actual:?} {plain:?}");
 }
 
 /// Weights that are equal everywhere change neither a choice nor a function: kernels in single precision, and trees.

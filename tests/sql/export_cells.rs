@@ -113,7 +113,7 @@ fn compare(connection: &Connection, model: &str, sql: &str, what: &str) -> usize
     let mut expressions = connection
         .prepare(&format!("SELECT doc_id, {sql} FROM cells ORDER BY doc_id"))
         .unwrap_or_else(|error| panic!("{what}: {error}"));
-    let found: Vec<(i64, Option<f64>)> = expressions
+    let actual: Vec<(i64, Option<f64>)> = expressions
         .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
         .unwrap()
         .collect::<Result<_, _>>()
@@ -122,7 +122,7 @@ fn compare(connection: &Connection, model: &str, sql: &str, what: &str) -> usize
         .prepare("SELECT score FROM ltr_rank(?1, 'SELECT * FROM cells WHERE doc_id = ?1', NULL, ?2)")
         .unwrap();
     let mut scored = 0;
-    for (row, score) in found {
+    for (row, score) in actual {
         let expected: Result<f64, _> = rank.query_row((model, row), |row| row.get(0));
         let same = match (&expected, score) {
             (Ok(expected), Some(score)) => (expected - score).abs() <= 1e-6 * expected.abs().max(1.0),

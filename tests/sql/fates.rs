@@ -252,11 +252,11 @@ fn every_way_to_train_reports_the_columns() {
         ("rank_svm", json!({"lambda": 1, "buckets": 4}), true),
         ("boosted_trees", json!({"trees": 3, "buckets": 4}), true),
     ] {
-        let found = report(&connection, algorithm, &options);
-        assert_eq!(fates(&found), expected(in_buckets), "{algorithm} {options}");
+        let actual = report(&connection, algorithm, &options);
+        assert_eq!(fates(&actual), expected(in_buckets), "{algorithm} {options}");
         // Rule 2.17: packs have no query features, and these algorithms do not use them either.
         let is_unused = in_buckets || matches!(algorithm, "rank_svm" | "perceptron" | "auto");
-        let warnings = found["warnings"].to_string();
+        let warnings = actual["warnings"].to_string();
         assert_eq!(
             warnings.contains("does not use the query features"),
             is_unused,
@@ -264,13 +264,13 @@ fn every_way_to_train_reports_the_columns() {
         );
     }
     let text: String = value(&connection, "SELECT ltr_update('perceptron', 't')", []);
-    let found: Value = serde_json::from_str(&text).unwrap();
+    let actual: Value = serde_json::from_str(&text).unwrap();
     let mut of_update = expected(false);
     for column in [5, 7] {
         of_update[column].1 = "left_out".to_owned();
     }
-    assert_eq!(fates(&found), of_update, "{found}");
-    assert_eq!(found["columns"][7]["reason"], "no feature of the model");
+    assert_eq!(fates(&actual), of_update, "{actual}");
+    assert_eq!(actual["columns"][7]["reason"], "no feature of the model");
     // Packs know the names that the caller gives.
     let packs = "SELECT ltr_bucket(query_id, 4) AS bucket, ltr_pack(query_id, doc_id, relevance, ltr_vec(x, x * x)) AS rows FROM t GROUP BY 1";
     for (columns, names) in [
@@ -279,9 +279,9 @@ fn every_way_to_train_reports_the_columns() {
     ] {
         let options = json!({"lambda": 1, "columns": columns}).to_string();
         let text: String = value(&connection, "SELECT ltr_train('rank_svm', ?1, ?2)", (packs, options));
-        let found = fates(&serde_json::from_str(&text).unwrap());
-        assert_eq!(found.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), names);
-        assert_eq!(found[3].1, if names.len() > 4 { "feature" } else { "role" });
+        let actual = fates(&serde_json::from_str(&text).unwrap());
+        assert_eq!(actual.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), names);
+        assert_eq!(actual[3].1, if names.len() > 4 { "feature" } else { "role" });
     }
 }
 

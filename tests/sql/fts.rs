@@ -49,7 +49,7 @@ fn problem(connection: &Connection, sql: &str) -> String {
 #[test]
 fn a_vector_has_seven_features_per_column_and_idf_sum() {
     let connection = texts();
-    let found = features(&connection, "docs", 1, "red OR shoes");
+    let actual = features(&connection, "docs", 1, "red OR shoes");
     // title: both terms, red first, in this order. Three of four rows have shoes, two have red; the mean length is 2.
     let idf = |n: f64| (1.0 + (4.0 - n + 0.5) / (n + 0.5)).ln();
     let title = [idf(2.0) + idf(3.0), 2.0, 1.0, 1.0, 1.0, 1.0, 2.0];
@@ -59,17 +59,17 @@ fn a_vector_has_seven_features_per_column_and_idf_sum() {
     let idf_sum = idf(3.0) + idf(3.0);
     for (index, expected) in title.iter().chain(&body).chain(&[idf_sum]).enumerate() {
         assert!(
-            (f64::from(found[index]) - expected).abs() < 1e-6,
+            (f64::from(actual[index]) - expected).abs() < 1e-6,
             "{index}: {} for {expected}",
-            found[index]
+            actual[index]
         );
     }
     // The other order is not a phrase; an empty column has no length.
-    let found = features(&connection, "docs", 4, "red OR shoes");
-    assert_eq!((&found[1..7], &found[7..14]), (&[2.0, 1.0, 1.0, 1.0, 0.0, 2.0][..], &[0.0; 7][..]));
+    let actual = features(&connection, "docs", 4, "red OR shoes");
+    assert_eq!((&actual[1..7], &actual[7..14]), (&[2.0, 1.0, 1.0, 1.0, 0.0, 2.0][..], &[0.0; 7][..]));
     // A query in quotes is one term of two tokens.
-    let found = features(&connection, "docs", 1, "\"red shoes\"");
-    assert_eq!(&found[1..7], &[1.0, 1.0, 1.0, 1.0, 1.0, 2.0]);
+    let actual = features(&connection, "docs", 1, "\"red shoes\"");
+    assert_eq!(&actual[1..7], &[1.0, 1.0, 1.0, 1.0, 1.0, 2.0]);
 }
 
 #[test]
@@ -229,8 +229,8 @@ fn wrong_calls_name_the_right_one() {
         ("SELECT ltr_fts_query('a', '{\"seed\": 1}')", "ltr_fts_query: option 'seed': it belongs to"),
         ("SELECT ltr_fts_query()", "ltr_fts_query: got 0 arguments; call ltr_fts_query(text [, options])"),
     ] {
-        let found = problem(&connection, sql);
-        assert!(found.starts_with(expected), "{sql}: {found}");
+        let actual = problem(&connection, sql);
+        assert!(actual.starts_with(expected), "{sql}: {actual}");
     }
     let qualified: String = value(&connection, "SELECT ltr_fts_names('main.docs')", []);
     assert_eq!(qualified, value::<String>(&connection, "SELECT ltr_fts_names('docs')", []));
@@ -351,8 +351,8 @@ fn names_of_features_that_do_not_fit_are_refused() {
         ),
     ] {
         let sql = format!("SELECT {call}, '{{\"columns\": {{\"feature_names\": {names}}}}}')");
-        let found = problem(&connection, &sql);
-        assert!(found.contains("key 'feature_names'") && found.contains(expected), "{names}: {found}");
+        let actual = problem(&connection, &sql);
+        assert!(actual.contains("key 'feature_names'") && actual.contains(expected), "{names}: {actual}");
     }
     let other =
         "SELECT * FROM ltr_rank('rank_svm', 'matches', '{\"columns\": {\"feature_names\": [\"a\"]}}')";

@@ -102,9 +102,9 @@ fn with(options: &str, key: &str, number: f64) -> Value {
     options
 }
 
-fn close(found: &Value, expected: f64, what: &str) {
-    let found = found.as_f64().unwrap_or_else(|| panic!("{what}: {found}"));
-    assert!((found - expected).abs() <= 1e-9 * expected, "{what}: {found}, {expected}");
+fn close(actual: &Value, expected: f64, what: &str) {
+    let actual = actual.as_f64().unwrap_or_else(|| panic!("{what}: {actual}"));
+    assert!((actual - expected).abs() <= 1e-9 * expected, "{what}: {actual}, {expected}");
 }
 
 /// L_2, the radius of a lambda and the lambda of a radius, and whether the function is the theorem's: the minimum of

@@ -112,8 +112,8 @@ fn solr_sends_missing_values_where_its_nodes_say() {
         (json!(true), json!("right"), -1.0),
         (Value::Null, json!("right"), -1.0),
     ] {
-        let found = scores_of(&model(&null_is_zero, &missing), &["[null]", "[0]", "[1]"]);
-        assert_eq!(found, [expected, -1.0, 2.0], "{null_is_zero} {missing}");
+        let actual = scores_of(&model(&null_is_zero, &missing), &["[null]", "[0]", "[1]"]);
+        assert_eq!(actual, [expected, -1.0, 2.0], "{null_is_zero} {missing}");
     }
     for (null_is_zero, missing) in [(json!("no"), json!("left")), (json!(false), json!("up"))] {
         let error = Model::import(model(&null_is_zero, &missing)).unwrap_err().to_string();
@@ -309,8 +309,8 @@ fn numbers_near_zero_are_zero_for_lightgbm() {
                 _ => sides[2] < right,
             };
             let expected: Vec<f64> = sides.into_iter().chain([if missing { left } else { right }]).collect();
-            let found = scores_of(&lightgbm_stump(threshold, decision), &rows);
-            assert_eq!(found, expected, "{threshold} {decision}");
+            let actual = scores_of(&lightgbm_stump(threshold, decision), &rows);
+            assert_eq!(actual, expected, "{threshold} {decision}");
             let nodes = json!({ "split_feature": 0, "threshold": threshold.parse::<f64>().unwrap(), "decision_type": "<=", "default_left": default_left, "missing_type": kind, "left_child": { "leaf_value": left }, "right_child": { "leaf_value": right } });
             let json = json!({ "version": "v4", "num_class": 1, "num_tree_per_iteration": 1, "feature_names": ["a"], "tree_info": [{ "tree_structure": nodes }] });
             assert_eq!(scores_of(&json.to_string(), &rows), expected, "{json}");

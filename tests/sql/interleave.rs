@@ -192,21 +192,21 @@ fn equal_rankings_lose_and_repeat_nothing() {
     assert_eq!(value::<String>(&connection, &list, []), expected);
     // A document that the source has twice is in the list once, at its better place.
     let twice = "SELECT * FROM c UNION ALL SELECT query_id, doc_id, 1 - x, y, bm25 FROM c WHERE doc_id < 4";
-    let found = rows(&connection, &format!("ltr_interleave('a', 'b', '{twice}', '{{\"seed\": 3}}')"));
-    let mut documents: Vec<(i64, i64)> = found.iter().map(|row| (row.0, row.1)).collect();
+    let actual = rows(&connection, &format!("ltr_interleave('a', 'b', '{twice}', '{{\"seed\": 3}}')"));
+    let mut documents: Vec<(i64, i64)> = actual.iter().map(|row| (row.0, row.1)).collect();
     documents.sort_unstable();
     documents.dedup();
-    assert_eq!((documents.len(), found.len()), (360, 360));
+    assert_eq!((documents.len(), actual.len()), (360, 360));
     // No rows are no list, and one document is a list of one.
     for (filter, expected) in [("query_id > 99", 0), ("query_id = 1 AND doc_id = 2", 1)] {
         let source = format!("SELECT * FROM c WHERE {filter}");
-        let found = rows(
+        let actual = rows(
             &connection,
             &format!(
                 "ltr_interleave(NULL, 'b', '{source}', '{{\"seed\": 1, \"columns\": {{\"score\": \"x\"}}}}')"
             ),
         );
-        assert_eq!(found.len(), expected);
+        assert_eq!(actual.len(), expected);
     }
 }
 
@@ -389,10 +389,10 @@ fn broken_logs_are_warnings_or_errors() {
             "two or more documents more of one team than of the other",
         ),
     ] {
-        let found = warnings(log).unwrap_or_default();
-        assert!(found.contains(expected), "{log}: {found}");
+        let actual = warnings(log).unwrap_or_default();
+        assert!(actual.contains(expected), "{log}: {actual}");
         let last: String = value(&connection, "SELECT ltr_debug() ->> 'last_warnings'", []);
-        assert_eq!(last, found);
+        assert_eq!(last, actual);
     }
     let empty: (i64, Option<f64>, Option<f64>, Option<i64>) = connection
         .query_row(

@@ -139,8 +139,8 @@ fn the_index_matches_its_definition() {
         let effect = profile["design_effect"].as_f64().unwrap();
         assert!((effect / design_effect(&trained, &shares) - 1.0).abs() < 1e-6, "{name}: {effect}");
         let values = values(&connection, "later", name);
-        let found = rows.iter().find(|(kind, of, ..)| kind == "drift" && of == name).unwrap().2.unwrap();
-        assert!((found - psi(profile, &values, 200.0)).abs() < 1e-12, "{name}");
+        let actual = rows.iter().find(|(kind, of, ..)| kind == "drift" && of == name).unwrap().2.unwrap();
+        assert!((actual - psi(profile, &values, 200.0)).abs() < 1e-12, "{name}");
         // The bins count every value once, and no missing one.
         let sql = format!("SELECT count({name}), min({name}), max({name}) FROM trained");
         let (count, low, high): (i64, f64, f64) =
@@ -148,8 +148,8 @@ fn the_index_matches_its_definition() {
         let counts: i64 = profile["counts"].as_array().unwrap().iter().filter_map(Value::as_i64).sum();
         assert_eq!((counts, profile["missing"].as_i64()), (count, Some(2000 - count)), "{name}");
         for (key, expected) in [("low", low), ("high", high)] {
-            let found = profile[key].as_f64().unwrap();
-            assert!((found - expected).abs() <= 1e-6 * expected.abs(), "{name}: {key} {found}");
+            let actual = profile[key].as_f64().unwrap();
+            assert!((actual - expected).abs() <= 1e-6 * expected.abs(), "{name}: {key} {actual}");
         }
     }
     assert_eq!(rows.iter().find(|(kind, of, ..)| kind == "drift" && of == "x").unwrap().3, "alert");

@@ -59,7 +59,7 @@ fn an_effect_that_cannot_be_drawn_is_refused() {
         ("'rank_svm', 'SELECT * FROM candidates WHERE 0', 'price'", "no value"),
     ] {
         let sql = format!("SELECT ltr_plot('effect', {arguments})");
-        let found = connection.query_row(&sql, [], |row| row.get::<_, String>(0)).unwrap_err().to_string();
-        assert!(found.contains(expected), "{found}");
+        let actual = connection.query_row(&sql, [], |row| row.get::<_, String>(0)).unwrap_err().to_string();
+        assert!(actual.contains(expected), "{actual}");
     }
 }

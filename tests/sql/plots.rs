@@ -180,14 +180,14 @@ fn queries_have_the_values_of_ltr_evaluate() {
         column(&connection, &sql)
     };
     let mut expected: Vec<(f64, f64)> = values("rank_svm").into_iter().zip(values("q_svm")).collect();
-    let mut found: Vec<(f64, f64)> =
+    let mut actual: Vec<(f64, f64)> =
         numbers(&svg, "circle", "data-x").into_iter().zip(numbers(&svg, "circle", "data-y")).collect();
     assert_eq!(numbers(&svg, "circle", "data-count").iter().sum::<f64>() as usize, expected.len());
     let order = |a: &(f64, f64), b: &(f64, f64)| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1));
     expected.sort_by(order);
     expected.dedup();
-    found.sort_by(order);
-    assert_eq!(found, expected);
+    actual.sort_by(order);
+    assert_eq!(actual, expected);
 }
 
 #[test]
@@ -239,11 +239,11 @@ fn intervals_of_mean_grades_are_of_a_ratio_over_queries() {
     for (title, (mean, variance, queries)) in titles.into_iter().zip(bins) {
         let (low, rest) = title.split_once('(').unwrap().1.split_once(" to ").unwrap();
         let (high, rest) = rest.split_once(')').unwrap();
-        let found = [low, high].map(|number| number.parse::<f64>().unwrap());
+        let actual = [low, high].map(|number| number.parse::<f64>().unwrap());
         assert!(rest.contains(&format!(" of {queries} queries")), "{title}: {queries}");
         let half = t_quantile(queries - 1.0) * variance.sqrt();
-        for (found, expected) in found.into_iter().zip([mean - half, mean + half]) {
-            assert!((found - expected).abs() < 0.002 * (1.0 + expected.abs()), "{title}: {expected}");
+        for (actual, expected) in actual.into_iter().zip([mean - half, mean + half]) {
+            assert!((actual - expected).abs() < 0.002 * (1.0 + expected.abs()), "{title}: {expected}");
         }
     }
     let one = plot(&connection, "'calibration', 'q_svm', 'SELECT * FROM candidates WHERE query_id = 81'");
@@ -372,10 +372,10 @@ fn a_report_has_metrics_baselines_and_worst_queries() {
     expected.push(best);
     expected.extend(column(&connection, &metric("0.0")));
     let html = page.strip_prefix("<!DOCTYPE html>\n").unwrap();
-    let found = numbers(html, "rect", "data-value");
-    assert!(found.len() > expected.len());
-    for (found, expected) in found.iter().zip(&expected) {
-        assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+    let actual = numbers(html, "rect", "data-value");
+    assert!(actual.len() > expected.len());
+    for (actual, expected) in actual.iter().zip(&expected) {
+        assert!((actual - expected).abs() < 1e-12, "{actual} {expected}");
     }
     // The metric of the worst query is on the page.
     let worst = column(&connection, "SELECT min(value) FROM ltr_evaluate('rank_svm', 'candidates')")[0];
@@ -556,11 +556,11 @@ fn a_browser_shows_reports_without_messages_requests_and_scrolling() {
         .args(files)
         .output()
         .unwrap();
-    let found = String::from_utf8_lossy(&output.stdout);
+    let actual = String::from_utf8_lossy(&output.stdout);
     let problems = String::from_utf8_lossy(&output.stderr);
-    assert!(found.ends_with("VIEWS 12\n"), "{found}{problems}");
+    assert!(actual.ends_with("VIEWS 12\n"), "{actual}{problems}");
     let (bad, others): (Vec<&str>, Vec<&str>) =
-        found.lines().filter(|line| !line.starts_with("VIEWS")).partition(|line| line.starts_with("bad-"));
+        actual.lines().filter(|line| !line.starts_with("VIEWS")).partition(|line| line.starts_with("bad-"));
     assert!(others.is_empty(), "{others:#?}");
     for expected in ["console", "request http://127.0.0.1:9/x.png", "horizontal scrolling"] {
         assert_eq!(bad.iter().filter(|line| line.contains(expected)).count(), 4, "{expected}: {bad:#?}");

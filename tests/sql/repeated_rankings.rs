@@ -45,10 +45,10 @@ fn ranked(connection: &Connection, call: &str) -> String {
 fn assert_all(connection: &Connection, expected: &str, when: &str) {
     for call in CALLS {
         for time in 0..2 {
-            let found = ranked(connection, call);
+            let actual = ranked(connection, call);
             assert!(
-                found == expected || expected == "no such" && found.contains(expected),
-                "{when}: {found} from {call}, {time}"
+                actual == expected || expected == "no such" && actual.contains(expected),
+                "{when}: {actual} from {call}, {time}"
             );
         }
     }
@@ -163,9 +163,9 @@ fn the_next_call_uses_the_active_version() {
     for (change, expected) in steps {
         connection.execute_batch(change).unwrap();
         for call in calls.iter().chain(calls) {
-            let found = ranked(&connection, call);
-            let same = if expected.len() == 3 { found == expected } else { found.contains(expected) };
-            assert!(same, "after {change}: {found} from {call}");
+            let actual = ranked(&connection, call);
+            let same = if expected.len() == 3 { actual == expected } else { actual.contains(expected) };
+            assert!(same, "after {change}: {actual} from {call}");
         }
     }
 }
@@ -238,10 +238,10 @@ fn a_failed_call_leaves_the_next_one_alone() {
     ] {
         connection.execute_batch(change).unwrap();
         for call in CALLS.iter().chain(&CALLS) {
-            let found = ranked(&connection, call);
+            let actual = ranked(&connection, call);
             assert!(
-                if expected.len() == 3 { found == expected } else { found.contains(expected) },
-                "{found}"
+                if expected.len() == 3 { actual == expected } else { actual.contains(expected) },
+                "{actual}"
             );
         }
     }
@@ -276,8 +276,8 @@ fn functions_that_read_a_source_otherwise_do_so_in_every_call() {
     let expected = explain("1");
     for query in ["NULL", "1", "NULL", "NULL", "1", "1"] {
         let sql = format!("ltr_explain with query {query}");
-        let found = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| explain(query)));
-        assert!(query == "NULL" || found.is_ok_and(|found| found == expected), "{sql}");
+        let actual = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| explain(query)));
+        assert!(query == "NULL" || actual.is_ok_and(|actual| actual == expected), "{sql}");
     }
 }
 

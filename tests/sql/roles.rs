@@ -121,8 +121,8 @@ fn a_model_finds_its_columns_among_others() {
         for function in ["ltr_rank", "ltr_evaluate"] {
             let expected =
                 rows(&connection, &format!("SELECT * FROM {function}('m', ?1, ?2)"), (&training, &columns));
-            let found = rows(&connection, &format!("SELECT * FROM {function}('m', ?1)"), [&later]);
-            assert_eq!(found, expected, "case {case}: {function} of {later}");
+            let actual = rows(&connection, &format!("SELECT * FROM {function}('m', ?1)"), [&later]);
+            assert_eq!(actual, expected, "case {case}: {function} of {later}");
         }
         // 3. A feature is never the label.
         let label = json!({ "columns": { "relevance": names[3] } }).to_string();

@@ -426,9 +426,9 @@ fn trees_are_half_of_auto() {
         let trees = terms.iter().filter(|term| !term["trees"].is_null()).count();
         assert_eq!((terms.len() - trees, trees), (3, if *options == "{}" { 2 } else { 1 }), "{options}");
         for term in terms {
-            let found = deviation(&connection, &of_terms(&connection, &text, vec![term.clone()]));
+            let actual = deviation(&connection, &of_terms(&connection, &text, vec![term.clone()]));
             let expected = if term["trees"].is_null() { 1.0 } else { 3.0 / trees as f64 };
-            assert!((found / expected - 1.0).abs() < 1e-3, "{options}: {found}");
+            assert!((actual / expected - 1.0).abs() < 1e-3, "{options}: {actual}");
         }
         let again = of_terms(&connection, &text, terms.clone());
         assert_eq!(again, model, "{options}");

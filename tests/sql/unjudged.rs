@@ -51,9 +51,9 @@ fn evaluated(
 fn values_match_trec_eval() {
     let (connection, queries) = judged_runs();
     for (unjudged, key) in [(Json::from("skip"), "skip"), (Json::from(0), "0")] {
-        let found = evaluated(&connection, None, "both", &unjudged);
-        assert_eq!(found.len(), queries.len() * (METRICS.len() + 2));
-        for (name, value) in found {
+        let actual = evaluated(&connection, None, "both", &unjudged);
+        assert_eq!(actual.len(), queries.len() * (METRICS.len() + 2));
+        for (name, value) in actual {
             let (query, metric) = name.split_once(' ').unwrap();
             let query = &queries[query.parse::<usize>().unwrap()];
             let expected = match METRICS.iter().position(|known| *known == metric) {

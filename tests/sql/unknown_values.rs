@@ -110,13 +110,13 @@ fn every_function_reports_columns_with_unknown_values() {
             }
             assert_eq!(warned(&connection, sql, name, "shop"), [""; 0], "{name}: {sql}");
             for (column, expression, example, is_reported) in cases {
-                let found = warned(&connection, sql, name, &changed(column, expression));
+                let actual = warned(&connection, sql, name, &changed(column, expression));
                 let expected = usize::from(is_reported && columns.contains(column));
-                assert_eq!(found.len(), expected, "{name}, {column}, {expression}: {sql}: {found:?}");
+                assert_eq!(actual.len(), expected, "{name}, {column}, {expression}: {sql}: {actual:?}");
                 let begin = format!("the column \"{column}\": ");
                 assert!(
-                    found.iter().all(|line| line.starts_with(&begin) && line.contains(example)),
-                    "{found:?}"
+                    actual.iter().all(|line| line.starts_with(&begin) && line.contains(example)),
+                    "{actual:?}"
                 );
             }
         }

@@ -118,14 +118,14 @@ impl Walk {
         assert!(!unknown || fault == Fault::Sticky, "{context}");
         let expected = if outcome.is_ok() { &self.after } else { &self.before };
         let check = |connection: &Connection| {
-            let found = versions(connection);
-            assert!(found == *expected || unknown && found == self.after, "{context}: {found:?}");
+            let actual = versions(connection);
+            assert!(actual == *expected || unknown && actual == self.after, "{context}: {actual:?}");
             assert_eq!(
                 number(connection, "SELECT count(*) FROM log"),
                 if lost { 0 } else { rows },
                 "{context}"
             );
-            assert_eq!(has_table(connection), !found.is_empty(), "{context}");
+            assert_eq!(has_table(connection), !actual.is_empty(), "{context}");
         };
         check(&connection);
         drop(connection);

@@ -147,9 +147,9 @@ fn the_size_of_values_changes_nothing() {
         let expected = compare(&test(kind), &d);
         for exponent in [900, -900] {
             let scaled: Vec<f64> = d.iter().map(|d| libm::scalbn(*d, exponent)).collect();
-            let found = compare(&test(kind), &scaled);
-            assert_eq!(found.p_value, expected.p_value, "{kind:?}");
-            let back = found
+            let actual = compare(&test(kind), &scaled);
+            assert_eq!(actual.p_value, expected.p_value, "{kind:?}");
+            let back = actual
                 .interval
                 .map(|(low, high)| (libm::scalbn(low, -exponent), libm::scalbn(high, -exponent)));
             assert_eq!(back, expected.interval, "{kind:?}");
@@ -170,8 +170,8 @@ fn f_quantiles_match_tables() {
     for (tail, above, below, expected) in
         [(0.05, 5.0, 10.0, 3.3258), (0.01, 1.0, 1.0, 4052.18), (0.001, 4.0, 20.0, 7.0960)]
     {
-        let found = f_quantile(tail, above, below);
-        assert!((found / expected - 1.0).abs() < 1e-4, "{tail} {above} {below}: {found}");
+        let actual = f_quantile(tail, above, below);
+        assert!((actual / expected - 1.0).abs() < 1e-4, "{tail} {above} {below}: {actual}");
     }
     // The square of t.
     let t = t_quantile(0.002, 7.5);

@@ -113,8 +113,8 @@ proptest! {
             let mean = mean_over_orders(grades.len(), |order| {
                 input.value(&permuted(&grades, order), &permuted(&scores, order))
             });
-            let found = expected.value(&grades, &scores);
-            prop_assert!(close(found, mean), "{}: {found:?}, brute force {mean:?}", expected.name());
+            let actual = expected.value(&grades, &scores);
+            prop_assert!(close(actual, mean), "{}: {actual:?}, brute force {mean:?}", expected.name());
         }
     }
 

@@ -305,18 +305,18 @@ mod tests {
     #[test]
     fn a_column_is_known_by_its_values() {
         use Seen::{Blob, Missing, Number, Text};
-        let found = facts(&[(0, Text(b"a")), (0, Text(b"a")), (1, Text(b"b")), (1, Text(b"b"))]);
+        let actual = facts(&[(0, Text(b"a")), (0, Text(b"a")), (1, Text(b"b")), (1, Text(b"b"))]);
         let expected = Facts { kind: "text", missing: 0, distinct: Some(2), constant_within_query: true };
         assert_eq!(
-            (found.facts(), found.is_unique_within_query(2), found.texts.example()),
+            (actual.facts(), actual.is_unique_within_query(2), actual.texts.example()),
             (expected, false, "a")
         );
-        let found = facts(&[(0, Number(1.0)), (1, Number(1.0)), (0, Number(2.0)), (1, Number(7.5))]);
+        let actual = facts(&[(0, Number(1.0)), (1, Number(1.0)), (0, Number(2.0)), (1, Number(7.5))]);
         let expected = Facts { kind: "number", missing: 0, distinct: Some(3), constant_within_query: false };
-        assert_eq!((found.facts(), found.is_unique_within_query(2)), (expected, true));
-        assert_eq!((found.range, found.is_whole()), ((1.0, 7.5), false));
-        let found = facts(&[(0, Missing), (0, Blob(b"abcd")), (1, Blob(b"efgh"))]);
-        assert_eq!((found.facts().kind, found.facts().missing, found.are_vectors()), ("blob", 1, true));
+        assert_eq!((actual.facts(), actual.is_unique_within_query(2)), (expected, true));
+        assert_eq!((actual.range, actual.is_whole()), ((1.0, 7.5), false));
+        let actual = facts(&[(0, Missing), (0, Blob(b"abcd")), (1, Blob(b"efgh"))]);
+        assert_eq!((actual.facts().kind, actual.facts().missing, actual.are_vectors()), ("blob", 1, true));
         assert_eq!(facts(&[(0, Missing), (1, Missing)]).facts().kind, "null");
         assert_eq!(facts(&[(0, Number(1.0)), (0, Text(b"x"))]).facts().kind, "mixed");
     }

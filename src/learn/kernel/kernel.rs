@@ -304,8 +304,8 @@ mod kernel_tests {
         assert_eq!(names.as_slice(), crate::learn::kernel::NAMES);
         for (name, parameters, expected) in cases {
             let kernel = Kernel::new(name, parameters).unwrap();
-            let found = kernel.block(&x, 1, &z);
-            assert!((found[0] - expected).abs() < 1e-15, "{name}: {found:?}, expected {expected}");
+            let actual = kernel.block(&x, 1, &z);
+            assert!((actual[0] - expected).abs() < 1e-15, "{name}: {actual:?}, expected {expected}");
         }
     }
 

@@ -380,10 +380,10 @@ mod tests {
                         let search =
                             Search { rows: &rows.rows, distance, smoothing: &smoothing, roles: &all };
                         let expected = bits(search.by_kernels(target.0, target.1));
-                        let found = rows.nearest(distance, &smoothing, &[target, target], &role);
-                        assert_eq!(found.len(), 2);
-                        for found in found {
-                            assert_eq!(bits(found), expected, "{queries} {name}");
+                        let actual = rows.nearest(distance, &smoothing, &[target, target], &role);
+                        assert_eq!(actual.len(), 2);
+                        for actual in actual {
+                            assert_eq!(bits(actual), expected, "{queries} {name}");
                         }
                     }
                 }

@@ -405,12 +405,12 @@ mod tests {
             assert_eq!(cells.queries.iter().map(Vec::len).sum::<usize>(), 60);
             for (number, folds) in partitions[..count].iter().enumerate() {
                 for fold in 0..=FOLDS {
-                    let mut found: Vec<usize> =
+                    let mut actual: Vec<usize> =
                         cells.of_fold(number, fold).flat_map(|cell| cells.queries[cell].clone()).collect();
-                    found.sort_unstable();
+                    actual.sort_unstable();
                     let expected: Vec<usize> =
                         (0..60).filter(|query| folds[*query].unwrap_or(FOLDS) == fold).collect();
-                    assert_eq!(found, expected, "{count} partitions, {number}, fold {fold}");
+                    assert_eq!(actual, expected, "{count} partitions, {number}, fold {fold}");
                 }
             }
         }

@@ -137,9 +137,9 @@ fn stored_models_give_the_same_scores() {
             let case = format!("format {version}, {file}, {name}");
             let model = fs::read(folder.join(file)).expect("a model");
             assert_eq!(format(&model), version, "{case}");
-            let found = scores(&connection, &model);
+            let actual = scores(&connection, &model);
             assert!(
-                !found.is_empty() && found.keys().eq(expected.keys()),
+                !actual.is_empty() && actual.keys().eq(expected.keys()),
                 "{case}: other sources are ranked"
             );
             let info: String =
@@ -153,13 +153,13 @@ fn stored_models_give_the_same_scores() {
                 || info["settings"]["interaction"] == "gaussian"
                 || !kernel.is_null() && kernel != "linear";
             for (source, expected) in expected {
-                let found = &found[source];
-                let same = found.len() == expected.len()
-                    && found
+                let actual = &actual[source];
+                let same = actual.len() == expected.len()
+                    && actual
                         .iter()
                         .zip(expected)
-                        .all(|(found, stored)| is_same(*found, *stored, of_exponentials));
-                assert!(same, "{case}, {source}: {found:?}, stored {expected:?}");
+                        .all(|(actual, stored)| is_same(*actual, *stored, of_exponentials));
+                assert!(same, "{case}, {source}: {actual:?}, stored {expected:?}");
             }
             algorithms += &info["algorithm"].to_string();
             kernels += &info["settings"]["kernel"].to_string();

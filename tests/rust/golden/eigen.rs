@@ -140,10 +140,10 @@ fn eigenpairs_coefficients_and_scores() {
         for (found, expected) in coefficients.iter().zip(numbers(&case["abs_coefficients"])) {
             assert_close(&[*found], &[expected], TOLERANCE * expected.max(1.0), &what);
         }
-        let (values, found): (Vec<f64>, Vec<f64>) = report.eigenfunctions.iter().copied().unzip();
+        let (values, actual): (Vec<f64>, Vec<f64>) = report.eigenfunctions.iter().copied().unzip();
         assert_close(&values, &numbers(&case["eigenvalues"]), TOLERANCE, &what);
-        let found: Vec<f64> = found.into_iter().map(f64::abs).collect();
-        assert_close(&found, &coefficients, 1e-12 * coefficients.iter().fold(1.0, |x, y| y.max(x)), &what);
+        let actual: Vec<f64> = actual.into_iter().map(f64::abs).collect();
+        assert_close(&actual, &coefficients, 1e-12 * coefficients.iter().fold(1.0, |x, y| y.max(x)), &what);
         let first: Vec<f64> = train.iter().map(|phi| dot(phi, &pairs.vectors[..map.dim()]).abs()).collect();
         assert_close(&first, &numbers(&case["abs_phi_on_train_first"]), TOLERANCE, &what);
         let zero = pair_loss(&blocks, &vec![0.0; map.dim()]);
@@ -152,13 +152,13 @@ fn eigenpairs_coefficients_and_scores() {
         for (components, expected) in case["fits"].as_object().unwrap() {
             let what = format!("{what}, {components} components");
             let Solution { w, report } = fit(Cut::Components, components.parse().unwrap());
-            let found = scores(&w, &train);
+            let actual = scores(&w, &train);
             let centered = numbers(&expected["train_scores_centred"]);
-            assert_close(&less_mean(&found), &less_mean(&centered), TOLERANCE, &what);
-            assert_close(&found, &numbers(&expected["train_scores"]), TOLERANCE, &what);
-            let found = scores(&w, &phi(&map, &new));
-            assert_close(&found, &numbers(&expected["new_scores"]), TOLERANCE, &what);
-            let differences: Vec<f64> = found.iter().map(|score| score - found[0]).collect();
+            assert_close(&less_mean(&actual), &less_mean(&centered), TOLERANCE, &what);
+            assert_close(&actual, &numbers(&expected["train_scores"]), TOLERANCE, &what);
+            let actual = scores(&w, &phi(&map, &new));
+            assert_close(&actual, &numbers(&expected["new_scores"]), TOLERANCE, &what);
+            let differences: Vec<f64> = actual.iter().map(|score| score - actual[0]).collect();
             assert_close(&differences, &numbers(&expected["raw_score_differences_new"]), TOLERANCE, &what);
             let loss = [expected["pair_loss"].as_f64().unwrap()];
             assert_close(&[pair_loss(&blocks, &w)], &loss, TOLERANCE, &what);

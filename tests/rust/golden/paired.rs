@@ -20,14 +20,14 @@ fn numbers(value: &Value) -> Vec<f64> {
 fn students_distribution_matches_scipy() {
     let golden = golden();
     for row in golden["tails"].as_array().unwrap() {
-        let found = two_sided_t(number(&row["t"]), number(&row["degrees"]));
+        let actual = two_sided_t(number(&row["t"]), number(&row["degrees"]));
         let expected = number(&row["p"]);
-        assert!((found - expected).abs() <= 1e-10 * expected, "{row}: {found:e}");
+        assert!((actual - expected).abs() <= 1e-10 * expected, "{row}: {actual:e}");
     }
     for row in golden["quantiles"].as_array().unwrap() {
-        let found = t_quantile(number(&row["tail"]), number(&row["degrees"]));
+        let actual = t_quantile(number(&row["tail"]), number(&row["degrees"]));
         let expected = number(&row["t"]);
-        assert!((found - expected).abs() <= 1e-10 * expected, "{row}: {found}");
+        assert!((actual - expected).abs() <= 1e-10 * expected, "{row}: {actual}");
     }
 }
 
@@ -39,29 +39,29 @@ fn tests_agree_with_scipy() {
     for case in golden["cases"].as_array().unwrap() {
         let (a, b) = (numbers(&case["a"]), numbers(&case["b"]));
         let what = format!("{} n = {}", case["name"], a.len());
-        let found = |kind| {
+        let actual = |kind| {
             let test = PairedTest { kind, samples: 100_000, ..PairedTest::default() };
             test.compare(&a, &b)
         };
-        let near = |found: f64, expected: &Value, tolerance: f64, which: &str| {
+        let near = |actual: f64, expected: &Value, tolerance: f64, which: &str| {
             let expected = number(expected);
-            assert!((found - expected).abs() <= tolerance, "{what}, {which}: {found}, SciPy {expected}");
+            assert!((actual - expected).abs() <= tolerance, "{what}, {which}: {actual}, SciPy {expected}");
         };
-        let t = found(TestKind::T);
+        let t = actual(TestKind::T);
         near(t.p_value.unwrap(), &case["t"]["p"], 1e-10, "p of t");
         near(t.interval.unwrap().0, &case["t"]["low"], 1e-10, "low of t");
         near(t.interval.unwrap().1, &case["t"]["high"], 1e-10, "high of t");
         let p = number(&case["randomization"]["p"]);
         let error = if a.len() <= 12 { 1e-10 } else { 5.0 * (2.0 * p * (1.0 - p) / samples).sqrt() + 1e-5 };
         near(
-            found(TestKind::Randomization).p_value.unwrap(),
+            actual(TestKind::Randomization).p_value.unwrap(),
             &case["randomization"]["p"],
             error,
             "p of signs",
         );
         // The error of a tail quantile of N(0, s^2) is sqrt(q (1 - q) / B) / density = 2.67 s / sqrt(B) for q = 0.025; ties
         // of few pairs are steps of 0.2 / n.
-        let boot = found(TestKind::Bootstrap).interval.unwrap();
+        let boot = actual(TestKind::Bootstrap).interval.unwrap();
         let width = number(&case["bootstrap"]["high"]) - number(&case["bootstrap"]["low"]);
         let step = if case["name"] == "ties" { 0.2 / a.len() as f64 } else { 0.0 };
         let error = 5.0 * 2.0_f64.sqrt() * 2.67 * (width / 3.92) / samples.sqrt() * 2.0 + step;

@@ -51,12 +51,12 @@ fn weights_and_bandwidths_match_the_file() {
             let smoothing = smoothing(kind, index("k"));
             let h = smoothing.bandwidth(&distances, target.len());
             assert!((h - case["h"].as_f64().unwrap()).abs() <= 1e-12, "{}: bandwidth {h}", case["name"]);
-            let mut found = vec![0.0; features.len()];
+            let mut actual = vec![0.0; features.len()];
             for (query, weight) in smoothing.weights(&candidates, h, Target::Novel) {
-                found[query] = weight;
+                actual[query] = weight;
             }
-            for (found, expected) in found.iter().zip(numbers(&case[key])) {
-                assert!((found - expected).abs() <= 1e-12, "{}, {key}: {found}, {expected}", case["name"]);
+            for (actual, expected) in actual.iter().zip(numbers(&case[key])) {
+                assert!((actual - expected).abs() <= 1e-12, "{}, {key}: {actual}, {expected}", case["name"]);
             }
         }
     }

@@ -93,8 +93,8 @@ proptest! {
             let explicit = singles.iter().map(|(block, c)| (block, *c)).collect();
             let explicit = PairProblem::new(dim, explicit, lambda).unwrap();
             let total: f64 = pairs.iter().map(|(c, _)| c).sum();
-            let found: f64 = problem.blocks.iter().map(|(block, c)| c * block.total_weight()).sum();
-            prop_assert!((found - total).abs() <= 1e-13 * total);
+            let actual: f64 = problem.blocks.iter().map(|(block, c)| c * block.total_weight()).sum();
+            prop_assert!((actual - total).abs() <= 1e-13 * total);
             // 2. Each loss by each solver that takes it.
             for loss in LOSSES {
                 let (problem, explicit) = (problem.clone().with_loss(loss), explicit.clone().with_loss(loss));

@@ -47,8 +47,8 @@ fn a_model_is_the_same_bytes_for_any_threads_and_order_of_rows() {
         for (order, threads) in
             [("shuffle", 2), ("other", 8), ("query_id DESC, shuffle", 1), ("doc_id, other", 2)]
         {
-            let found = case.fit(&connection, &judged(order), threads);
-            assert!(found == expected, "{}: order {order}, {threads} threads", case.name());
+            let actual = case.fit(&connection, &judged(order), threads);
+            assert!(actual == expected, "{}: order {order}, {threads} threads", case.name());
         }
     }
 }
@@ -99,12 +99,12 @@ fn scores_follow_their_documents() {
         assert_same_bits(&expected, &scores(&fresh, &model, &source("shuffle"), 2), &case.name());
         // Other names for the same documents: their order inside the query changes, their scores do not.
         let renamed = "SELECT query_id, 7 - doc_id AS doc_id, a, b, c, q_mood FROM candidates";
-        let mut found = scores(&connect(), &model, renamed, 2);
-        for (_, document, _) in &mut found {
+        let mut actual = scores(&connect(), &model, renamed, 2);
+        for (_, document, _) in &mut actual {
             *document = 7 - *document;
         }
-        found.sort_by_key(|(query, document, _)| (*query, *document));
-        assert_same_bits(&expected, &found, &case.name());
+        actual.sort_by_key(|(query, document, _)| (*query, *document));
+        assert_same_bits(&expected, &actual, &case.name());
     }
 }
 
@@ -432,8 +432,8 @@ fn a_metric_does_not_see_the_order_of_its_rows() {
                 let permuted = |items: &[f64]| -> Vec<f64> {
                     order.iter().map(|place| items[*place as usize]).collect()
                 };
-                let found = metric.value(&permuted(GRADES), &permuted(&scores)).map(f64::to_bits);
-                assert_eq!(found, expected, "{}", metric.name());
+                let actual = metric.value(&permuted(GRADES), &permuted(&scores)).map(f64::to_bits);
+                assert_eq!(actual, expected, "{}", metric.name());
             }
         }
     }

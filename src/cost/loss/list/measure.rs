@@ -277,9 +277,9 @@ mod tests {
                 let metric = Metric::parse(name).unwrap().with_options(options).unwrap();
                 let weights = Measure::parse(name, 0.5, 3.0).unwrap().unwrap().weights(&labels);
                 let expected = metric.value(&labels, &scores).unwrap_or(0.0);
-                let found = weights.of_order(descending(&scores).into_iter());
-                proptest::prop_assert!((found - expected).abs() < 1e-12, "{name}: {found}, {expected}");
-                proptest::prop_assert!(weights.smallest() <= found + 1e-12 && found <= weights.largest() + 1e-12);
+                let actual = weights.of_order(descending(&scores).into_iter());
+                proptest::prop_assert!((actual - expected).abs() < 1e-12, "{name}: {actual}, {expected}");
+                proptest::prop_assert!(weights.smallest() <= actual + 1e-12 && actual <= weights.largest() + 1e-12);
                 let mut positions = weights.positions.clone();
                 positions.sort_by(|a, b| compare(*b, *a));
                 proptest::prop_assert_eq!(&positions, &weights.positions);

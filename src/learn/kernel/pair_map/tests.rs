@@ -45,8 +45,8 @@ fn products_of_pairs_are_differences_of_kernels_on_concatenations() {
             for (u, &(z, other)) in pairs.iter().enumerate() {
                 let straight = concatenated(&kernel, &features, pair, (z, other));
                 let h = straight - concatenated(&kernel, &features, pair, (other, z));
-                let found = dot(row(t), row(u));
-                assert!((found - h).abs() < 1e-9, "{}: {found}, expected {h}", kernel.def.name);
+                let actual = dot(row(t), row(u));
+                assert!((actual - h).abs() < 1e-9, "{}: {actual}, expected {h}", kernel.def.name);
             }
         }
     }

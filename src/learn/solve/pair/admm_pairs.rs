@@ -372,8 +372,8 @@ mod tests {
         each_pair(&problem, |c, z, u| {
             expected.iter_mut().zip(z).for_each(|(expected, z)| *expected += c * (1.0 - u) * z);
         });
-        let found = pairs.second_moment_times(&point());
-        (0..5).for_each(|j| assert!((lanes::get(&found, j) - expected[j]).abs() < 1e-10));
+        let actual = pairs.second_moment_times(&point());
+        (0..5).for_each(|j| assert!((lanes::get(&actual, j) - expected[j]).abs() < 1e-10));
     }
 
     #[test]

@@ -285,9 +285,9 @@ mod tests {
         let all = PairBlock::new(&rows(dim), &labels, dim).unwrap().weighted(weighting).unwrap();
         for dim in [1, 8, 13, 19] {
             let expected = PairBlock::new(&rows(dim), &labels, dim).unwrap().weighted(weighting).unwrap();
-            let found = all.leading(dim);
-            assert_eq!((found.dim, &found.x, &found.pair_sum), (dim, &expected.x, &expected.pair_sum));
-            assert!((found.total_weight() - expected.total_weight()).abs() < 1e-12);
+            let actual = all.leading(dim);
+            assert_eq!((actual.dim, &actual.x, &actual.pair_sum), (dim, &expected.x, &expected.pair_sum));
+            assert!((actual.total_weight() - expected.total_weight()).abs() < 1e-12);
         }
     }
 

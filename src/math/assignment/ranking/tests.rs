@@ -87,8 +87,8 @@ impl Problem {
         prop_assert!((chosen - expected).abs() < 1e-10, "chosen: {} {}", chosen, expected);
         for method in self.methods() {
             let ranking = Ranking { method, ..self.ranking() };
-            let found = ranking.maximize(&self.scores, &mut workspace);
-            prop_assert!((found - expected).abs() < 1e-10, "{:?}: {} {}", ranking.method, found, expected);
+            let actual = ranking.maximize(&self.scores, &mut workspace);
+            prop_assert!((actual - expected).abs() < 1e-10, "{:?}: {} {}", ranking.method, actual, expected);
             let mut documents = workspace.chosen().to_vec();
             documents.sort_unstable();
             documents.dedup();
@@ -123,9 +123,9 @@ proptest! {
         (Just(columns), 1..=columns, numbers(-3.0, 3.0, columns * columns))
     })) {
         let matrix = &entries[..rows * columns];
-        let found = maximize(matrix, rows, columns, &mut Workspace::default());
+        let actual = maximize(matrix, rows, columns, &mut Workspace::default());
         let expected = brute_force(matrix, columns, 0, &mut vec![false; columns]);
-        prop_assert!((found - expected).abs() < 1e-12, "{} {}", found, expected);
+        prop_assert!((actual - expected).abs() < 1e-12, "{} {}", actual, expected);
     }
 
     #[test]
@@ -143,10 +143,10 @@ proptest! {
 
     #[test]
     fn the_best_are_the_first_of_the_stable_order(values in numbers(-2.0, 2.0, 20), count in 0usize..25) {
-        let mut found = Vec::new();
-        best(&values, count, &mut found);
+        let mut actual = Vec::new();
+        best(&values, count, &mut actual);
         let expected: Vec<u32> = order::descending(&values).into_iter().take(count).map(|j| j as u32).collect();
-        prop_assert_eq!(found, expected);
+        prop_assert_eq!(actual, expected);
     }
 }
 

@@ -223,10 +223,10 @@ mod tests {
                 }
             }
             let expected = regularized_solve(&matrix, DIM, 0.01, &r).unwrap();
-            let found = documents.solve(pairs, 0.01, &r).unwrap();
+            let actual = documents.solve(pairs, 0.01, &r).unwrap();
             for i in 0..DIM {
-                let [found, expected] = [&found, &expected].map(|x| lanes::get(x, i));
-                assert!((found - expected).abs() < 1e-11 * (1.0 + expected.abs()), "{found} {expected}");
+                let [actual, expected] = [&actual, &expected].map(|x| lanes::get(x, i));
+                assert!((actual - expected).abs() < 1e-11 * (1.0 + expected.abs()), "{actual} {expected}");
             }
         }
     }
