@@ -103,7 +103,7 @@ def unpack(archive: Path, name: str, folder: Path) -> None:
     with tarfile.open(archive) as tar:
         for file, _, _ in SETS[name]["files"]:
             content = tar.extractfile(SETS[name]["members"] + file)
-            assert content, f"{file} in {archive} is no file"
+            assert content, f"{file} in {archive} is not a file"
             (folder / name / file).write_bytes(content.read())
 
 

@@ -62,7 +62,7 @@ impl Fit {
 /// The mean over folds of what each has.
 ///
 /// # Errors
-/// Those of `value`.
+/// The errors of `value`.
 pub fn mean(fits: &[Rc<Fit>], value: impl Fn(&Fit) -> Outcome<f64>) -> Outcome<f64> {
     let values = fits.iter().map(|fit| value(fit)).collect::<Outcome<Vec<f64>>>()?;
     Ok(values.iter().sum::<f64>() / values.len() as f64)

@@ -70,7 +70,7 @@ fn smooth_grad() -> Method {
     )
 }
 
-/// Those of figures 1, 2 and 4 of Le et al., direct optimization first.
+/// The methods of figures 1, 2 and 4 of Le et al., direct optimization first.
 pub fn of_the_curves() -> Vec<Method> {
     vec![nonconvex(), convex(), Method::plain("rank_svm"), Method::plain("regression"), smooth_grad()]
 }

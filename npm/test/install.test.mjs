@@ -24,7 +24,7 @@ test('both packages have the licenses, and that with the library all notices', a
 });
 
 test('the manifests of the main package and of a platform name the repository and the license', async () => {
-  // npm/test/run builds stand-ins with an address; the packages of a release have that of Cargo.toml.
+  // npm/test/run builds stand-ins with an address; the packages of a release have the address in Cargo.toml.
   const folder = await freshFolder('--os=win32', '--cpu=x64');
   const manifest = (name) => JSON.parse(readFileSync(join(folder, 'node_modules', name, 'package.json'), 'utf8'));
   assert.deepEqual(manifest('sqlite-ltr-win32-x64').repository, { type: 'git', url: 'git+https://example.org/ltr.git' });

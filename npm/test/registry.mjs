@@ -27,7 +27,7 @@ function describe({ file, manifest, bytes }, origin) {
 }
 
 /**
- * Starts the registry with the packages of two folders; those of the first replace those of the second. Other packages do
+ * Starts the registry with the packages of two folders; packages in the first replace packages in the second. Other packages do
  * not exist in it. Returns its address and `close`.
  */
 export async function serve(folder, fallback) {

@@ -1,4 +1,4 @@
-// The TypeScript types, with those of better-sqlite3 and node:sqlite.
+// The TypeScript types, with better-sqlite3's and node:sqlite's.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

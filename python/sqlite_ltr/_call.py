@@ -114,14 +114,14 @@ def warn(text: str) -> None:
 
 
 def text_columns(roles: Mapping[str, Any], columns: Mapping[str, Any]) -> list[str]:
-    """Return a warning if columns of text are no features. Ratings have no features at all."""
+    """Return a warning if columns of text are not features. Ratings have no features at all."""
     wanted = [name.lower() for name in columns.get("ignore", ())]
     names = [name for name in roles["ignored"] if name.lower() not in wanted]
     if not names or not roles["features"]:
         return []
     ignore = json.dumps({"columns": {"ignore": names}})
     return [
-        f"columns without numbers are no features: {', '.join(names)}. Encode them as numbers, or drop them, or pass "
+        f"columns without numbers are not features: {', '.join(names)}. Encode them as numbers, or drop them, or pass "
         f"options={ignore}"
     ]
 

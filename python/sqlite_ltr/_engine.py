@@ -162,7 +162,7 @@ class Applied:
         for row in sorted(rows, key=lambda row: row["query"]):
             metric, value = row["metric"], default if row["value"] is None else row["value"]
             if metric == "mre_pooled":
-                raise ValueError("mre_pooled is no mean over queries; measure it in one process, or use mre")
+                raise ValueError("mre_pooled is not a mean over queries; measure it in one process, or use mre")
             total, count = sums.get(metric, (0.0, 0))
             sums[metric] = (total, count) if value is None else (total + value, count + 1)
         return {metric: total / count if count else float("nan") for metric, (total, count) in sums.items()}

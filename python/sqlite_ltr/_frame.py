@@ -170,7 +170,7 @@ def _columns(frame: Any) -> tuple[list[str], list[list[Any]], Extend, Make]:
 
 
 def _categorical(frame: Any, names: list[str]) -> list[str]:
-    """Return the columns of a categorical type of pandas or Arrow. Those of polars have texts only."""
+    """Return the columns of a categorical type of pandas or Arrow. In polars these have texts only."""
     types = frame.dtypes if hasattr(frame, "dtypes") else getattr(getattr(frame, "schema", None), "types", [])
     kinds = map(str, types)
     return [name for name, kind in zip(names, kinds) if kind == "category" or kind.startswith("dictionary<")]
@@ -249,7 +249,7 @@ def _values(name: Any, column: Any) -> list[Any]:
     """Return one column of a mapping as a list."""
     values = to_list(column)
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise TypeError(f'column "{name}": {type(column).__qualname__} is no list of values')
+        raise TypeError(f'column "{name}": {type(column).__qualname__} is not a list of values')
     return list(values)
 
 
@@ -296,7 +296,7 @@ def _convert(name: str, row: int, value: Any) -> Any:
     if isinstance(value, Decimal):
         return float(value)
     if isinstance(value, timedelta):
-        # That of pandas writes one day as "1 days 00:00:00".
+        # pandas writes one day as "1 days 00:00:00".
         return str(timedelta(value.days, value.seconds, value.microseconds))
     if isinstance(value, (date, datetime, time, UUID)):
         return str(value)

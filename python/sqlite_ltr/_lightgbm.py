@@ -20,7 +20,7 @@ def to_lightgbm(text: str) -> str:
     model = json.loads(text)
     terms, names = model["terms"], model["features"]
     if not terms or not all("trees" in term and term["scaling"]["kind"] == "none" for term in terms):
-        raise Error(f"Model.export(): a model of {model['algorithm']} is no sum of trees over features without scaling")
+        raise Error(f"Model.export(): a model of {model['algorithm']} is not a sum of trees over unscaled features")
     if model.get("categories") or model["missing"] not in ("branch", "error"):
         raise Error("Model.export(): categories and filled missing values have no form in LightGBM's file here")
     if any(set(name) & set(' ,:"[]{}') for name in names):

@@ -232,7 +232,7 @@ class Model(bytes):
         try:
             known = self.card
         except sqlite_ltr.Error:
-            return f"<Model: {len(self)} bytes, which are no model>"
+            return f"<Model: {len(self)} bytes, not a model>"
         training, validation = known["training"], known["training"].get("validation") or {}
         # An imported model knows no training.
         known["training"].setdefault("features", len(self.features))

@@ -49,7 +49,7 @@ def test_roles_match_sql():
     columns = {names.get(name, name): column for name, column in columns.items()}
     roles = {"query": "search", "doc": "page", "relevance": "stars"}
     model = OneProcess(columns).train("rank_svm", {**OPTIONS, "columns": roles})
-    with pytest.warns(UserWarning, match="columns without numbers are no features: title"):
+    with pytest.warns(UserWarning, match="columns without numbers are not features: title"):
         assert train(columns, roles) == model
     assert train(columns, options={**OPTIONS, "columns": roles}) == model
     with pytest.raises(Exception, match='the column "session_id" is named like an id'):
@@ -109,7 +109,7 @@ def test_means_count_queries_without_a_relevant_document():
     assert mean(undefined="zero") == 0.25
     assert mean(undefined="one") == 1.75 / 3
     assert math.isnan(_engine.Applied(b"", {}, "query", None).means([{**rows[1]}])["map"])
-    with pytest.raises(ValueError, match="mre_pooled is no mean"):
+    with pytest.raises(ValueError, match="mre_pooled is not a mean"):
         _engine.Applied(b"", {}, "query", None).means([{"query": 1, "metric": "mre_pooled", "value": 0.5}])
 
 

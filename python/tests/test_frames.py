@@ -166,7 +166,7 @@ def test_columns_of_different_lengths():
 
 @pytest.mark.parametrize("column", ["abc", 3, None])
 def test_columns_that_are_no_lists(column):
-    with pytest.raises(TypeError, match='column "y": .* is no list of values'):
+    with pytest.raises(TypeError, match='column "y": .* is not a list of values'):
         fit({**judgments(), "y": column})
 
 

@@ -48,7 +48,7 @@ def test_copies_keep_the_report(duplicate):
 
 def test_a_line_tells_what_it_is():
     assert repr(MODEL) == str(MODEL) == "<Model rank_svm: 2 features, 20 queries, ndcg@10 0.980 ± 0.012 held out>"
-    assert repr(Model(b"no model")) == "<Model: 8 bytes, which are no model>"
+    assert repr(Model(b"no model")) == "<Model: 8 bytes, not a model>"
     assert Model(b"no model")._repr_html_()
     warned = train(FRAME.assign(number=range(200)), "rank_svm")
     assert warned.warnings == warned.report["warnings"] != []

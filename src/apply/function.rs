@@ -100,7 +100,7 @@ fn check_linear(model: &Model) -> Result<()> {
     if model.capabilities().linear {
         return Ok(());
     }
-    let problem = "the model's functions are not linear in one set of scaled features, so its scores are no weighted sums of \
+    let problem = "the model's functions are not linear in one set of scaled features, so its scores are not weighted sums of \
                    them; use ltr_importance or ltr_explain";
     Err(Error::Unsupported(problem.to_owned()))
 }

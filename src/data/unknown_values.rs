@@ -28,7 +28,7 @@ pub struct UnknownValues {
 }
 
 impl UnknownValues {
-    /// Those of a category. `training`: means of its features in the training, in which NULL is known if a row had it. They are
+    /// The unknown values of a category. `training`: means of its features in the training, in which NULL is known if a row had it. They are
     /// all 0 in models of other libraries, which may omit values that no tree splits.
     pub fn of_category(category: &Category, rows: &CategoryRows, total: usize, training: &[f64]) -> Self {
         let other = category.values.len();

@@ -160,7 +160,7 @@ fn add_rows(columns: &[Cow<'_, [u8]>], shards: &[Shard], sums: &mut [Vec<i64>], 
         let listed = || {
             listed.clone().map(|((row, leaf), value)| (*row as usize, usize::from(*leaf) * stride, *value))
         };
-        // An addition to a bin waits for the last one to the same bin. Those of four features do not wait for each other. With
+        // An addition to a bin waits for the last one to the same bin. Additions for four features do not wait for each other. With
         // lengths that are seen to be equal, an index is checked once for all of them.
         if let (&[a, b, c, d], [of_a, of_b, of_c, of_d]) = (&bins[..], &mut sums[..]) {
             let n = a.len();

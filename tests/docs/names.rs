@@ -63,7 +63,7 @@ fn broken_link(page: &Page, link: &str) -> Option<String> {
         return None;
     }
     let text = std::fs::read_to_string(&target).unwrap_or_default();
-    (!has_anchor(&text, fragment)).then(|| format!("{}: link to {link}, which is no heading", page.path))
+    (!has_anchor(&text, fragment)).then(|| format!("{}: link to {link}, which is not a heading", page.path))
 }
 
 /// Whether inline code is a path of this repository: it begins with one of its folders, or ends like a file.
@@ -110,7 +110,7 @@ fn every_function_on_a_page_exists() {
     known.insert("ltr_models".to_owned());
     for page in pages() {
         for name in library_names(&page.text) {
-            assert!(known.contains(&name), "{}: {name} is no function of the library", page.path);
+            assert!(known.contains(&name), "{}: {name} is not a function of the library", page.path);
         }
     }
 }

@@ -229,7 +229,7 @@ fn faults_of_pages(row: &Row, author: &str) -> Vec<String> {
     let (mut faults, mut named, mut whole) = (Vec::new(), BTreeSet::new(), String::new());
     for link in links {
         let Some([section, before, page]) = cited(link) else {
-            faults.push(format!("{link} is no section"));
+            faults.push(format!("{link} is not a section"));
             continue;
         };
         named.extend(items(&section));
@@ -254,9 +254,9 @@ fn every_row_of_the_papers_has_an_option_a_test_and_a_page_that_names_it() {
         for row in rows(&page, paper) {
             let [place, what, options, pages, test] = &row;
             let unknown = code(options).filter(|name| !known.has(name));
-            let mut faults: Vec<String> = unknown.map(|name| format!("`{name}` is no option")).collect();
+            let mut faults: Vec<String> = unknown.map(|name| format!("`{name}` is not an option")).collect();
             let missing = code(test).filter(|test| !is_test(test, &source));
-            faults.extend(missing.map(|test| format!("{test} is no test")));
+            faults.extend(missing.map(|test| format!("{test} is not a test")));
             let has_code = code(options).next().is_some() && code(test).next().is_some() && pages != "-";
             let is_without = WITHOUT.contains(&options.as_str()) && test == "-";
             if what.is_empty() || !(has_code || is_without) {

@@ -198,7 +198,7 @@ fn of_call(call: &str) -> Vec<Call> {
                 "search" => Kind::Search,
                 "import" => Kind::Import,
                 "bytes" => Kind::Bytes,
-                other => panic!("{other} is no kind"),
+                other => panic!("{other} is not a kind"),
             };
             Call { function: function.clone(), sql, number: number + 1, kind, valid: valid.to_owned() }
         })

@@ -234,7 +234,7 @@ def check_visitors(folder, address, db):
 
 
 def check_picture(folder):
-    """The picture of the README has the titles, marks and reasons of this shop. LTR_BLESS=1 writes it anew."""
+    """The picture of the README has the titles, marks and reasons of this shop. LTR_BLESS=1 redraws it."""
     command = [sys.executable, EXAMPLE / "picture.py", folder / "shop.db", LIBRARY]
     drawn = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=True).stdout
     path = ROOT / "docs" / "guide" / "plots" / "shop.svg"

@@ -10,7 +10,7 @@ const WORDS: [&str; 12] =
     ["blue", "red", "green", "shoes", "hat", "leather", "running", "warm", "cheap", "summer", "kids", "soft"];
 
 /// A shop: 300 products with texts, prices and brands, the view `shop_candidates`, and judgments of 40 queries of two words. A
-/// judgment is high if the item_id has both words and is cheap; some are about products that lack the words.
+/// judgment is high if the item_id has both words and is cheap; some are about products without the words.
 pub(super) fn shop(connection: &Connection, schema: &str) {
     let mut random = Random::new(7);
     let mut word = move || WORDS[random.below(WORDS.len())];

@@ -410,7 +410,7 @@ fn training_holds_no_lock_while_it_computes() {
 #[cfg(target_os = "linux")]
 const COUNT_THREADS: &str = "LTR_COUNT_THREADS";
 
-/// Calls of every kind. Those of `q_svm` fit functions of new queries.
+/// Calls of every kind. Calls of `q_svm` fit functions for new queries.
 #[cfg(target_os = "linux")]
 const CALLS: &[&str] = &[
     "SELECT ltr_train('q_svm', 'small', '{\"name\": \"q\", \"lambda\": 0.1, \"fit_at\": \"query_time\"}')",

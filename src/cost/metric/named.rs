@@ -253,7 +253,7 @@ fn read_parameters<L: ?Sized>(def: &MetricDef<L>, text: &str) -> Result<Params> 
     Ok(Params::from(given))
 }
 
-/// The error for an unknown metric. A name with a cutoff may only lack its `@`.
+/// The error for an unknown metric. A name with a cutoff may only miss its `@`.
 fn unknown_metric(text: &str) -> Error {
     let (name, ..) = parts(text);
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());

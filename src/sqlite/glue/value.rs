@@ -149,8 +149,8 @@ pub fn describe(value: ValueRef<'_>) -> String {
 
 /// SQLite's message without the text of the statement.
 ///
-/// Static builds of rusqlite append ` in <statement> at offset <number>`. The loadable build does not, and lacks the
-/// error variant that could be matched instead.
+/// Static builds of rusqlite append ` in <statement> at offset <number>`. The loadable build does not, and has no error
+/// variant that could be matched instead.
 pub fn message(error: &rusqlite::Error) -> String {
     let mut text = error.to_string();
     let starts = |rest: &str| {

@@ -167,7 +167,7 @@ impl<'a> ReadSpec<'a> {
     /// How the rows become a data set. `lists_features`: whether the option `columns` does.
     ///
     /// # Errors
-    /// Those of [`missing`](Self::missing).
+    /// As [`missing`](Self::missing).
     pub(super) fn finish_options(
         self,
         options: &'a Params,

@@ -48,7 +48,7 @@ pub struct SourceRows {
 /// Prepares the statement of a source, and finds the roles of its columns.
 ///
 /// # Errors
-/// Those of the roles and of the database.
+/// Errors of the roles and of the database.
 pub fn prepare<'a>(call: SourceCall<'a>, spec: ReadSpec<'_>) -> Result<(Statement<'a>, Roles)> {
     let SourceCall { source, options, .. } = call;
     // 1. Roles: the statement is prepared to get the names of its columns.
@@ -65,7 +65,7 @@ pub fn prepare<'a>(call: SourceCall<'a>, spec: ReadSpec<'_>) -> Result<(Statemen
 /// Reads the rows of a statement of [`prepare`].
 ///
 /// # Errors
-/// Those of [`read`].
+/// As [`read`].
 pub fn read_prepared(
     call: SourceCall<'_>,
     roles: &Roles,

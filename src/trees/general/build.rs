@@ -201,7 +201,7 @@ impl Builder {
     /// Adds a tree whose nodes contain their children. `read` gives a node, and adds the sets that it asks for.
     ///
     /// # Errors
-    /// Those of `read`, and of [`Self::add`].
+    /// Errors of `read`, and of [`Self::add`].
     pub fn add_nested<N>(
         &mut self,
         root: N,

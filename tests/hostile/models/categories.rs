@@ -63,7 +63,7 @@ const WRONG: &[Change] = &[
     ("the name of a number", |o| "A".clone_into(&mut o.categories[0].name)),
     ("two categories of a name", |o| o.categories.push(o.categories[0].clone())),
     ("means too many", |o| o.categories[0].means = Some((Vec::new(), vec![1.0], 0.0))),
-    ("a mean that is no feature of the model", |o| {
+    ("a mean that is not a feature of the model", |o| {
         o.categories[0].means = Some((Vec::new(), Vec::new(), 0.0));
     }),
     ("more features than the model has", |o| {

@@ -168,7 +168,7 @@ fn sealed_encodings_and_distances_of_query_features_with_wrong_contents_are_refu
             d.distance.iter_mut().for_each(|column| column.weight = 1e6);
             d.features.fill(1e150);
         }),
-        ("positions that are none", |d| d.features.fill(-1e150)),
+        ("invalid positions", |d| d.features.fill(-1e150)),
         ("a mean that is huge", |d| {
             d.rule.encodings[0] = Encoding::Number { mean: 1.7e308, center: -1.7e308, factor: 1e-150 };
         }),

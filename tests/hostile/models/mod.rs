@@ -377,10 +377,10 @@ fn wrong_linear(opened: &Opened) -> Vec<(&'static str, Opened)> {
     card("one name of two features", |o| o.parts.card.features = vec!["a".to_owned(), "A".to_owned()]);
     card("a mean too few", |o| o.parts.card.means.truncate(1));
     card("a mean that is NaN", |o| o.parts.card.means[0] = f64::NAN);
-    card("settings that are no JSON", |o| "{".clone_into(&mut o.parts.card.settings));
-    card("settings that are no object", |o| "[]".clone_into(&mut o.parts.card.settings));
+    card("settings that are not JSON", |o| "{".clone_into(&mut o.parts.card.settings));
+    card("settings that are not an object", |o| "[]".clone_into(&mut o.parts.card.settings));
     card("deep settings", |o| o.parts.card.settings = "[".repeat(100_000));
-    card("a summary that is no JSON", |o| o.parts.card.summary.clear());
+    card("a summary that is not JSON", |o| o.parts.card.summary.clear());
     card("an infinite log", |o| o.parts.card.log.push((f64::INFINITY, 0.0)));
     card("a block that nothing asks for", |o| o.blocks.push(vec![1, 2, 3]));
     card("a scaling without features", |o| o.parts.scaling = Scaling::Quantile(Vec::new()));

@@ -63,7 +63,7 @@ pub fn batch() -> impl Iterator<Item = &'static AlgorithmDef> {
     })
 }
 
-/// Those of them that take an option.
+/// The ones that take an option.
 pub fn taking(option: &'static str) -> impl Iterator<Item = &'static AlgorithmDef> {
     batch().filter(move |algorithm| (algorithm.reads)(option))
 }
@@ -144,7 +144,7 @@ impl Case {
 fn choices_of(key: &str) -> &'static [&'static str] {
     match OPTIONS.iter().find(|option| option.key == key).expect("an option").rule {
         Rule::OneOf(names) => names,
-        _ => panic!("{key} is no choice of names"),
+        _ => panic!("{key} is not a choice of names"),
     }
 }
 
