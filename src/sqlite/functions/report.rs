@@ -105,9 +105,9 @@ fn subject<'a>(request: &'a RankingCall<'a>) -> Result<Subject<'a>> {
     let (name, stored, previous) = match call.argument(0) {
         ValueRef::Text(text) => {
             let store = Store::new(call.connection, request.options.text("schema"), &request.limits)?;
-            let found = store.version(&String::from_utf8_lossy(text))?;
-            let previous = store.previous(&found)?;
-            let NamedVersion { name, version, report } = found;
+            let named = store.version(&String::from_utf8_lossy(text))?;
+            let previous = store.previous(&named)?;
+            let NamedVersion { name, version, report } = named;
             let previous = previous.map(|version| (name.clone(), version));
             let Strict(stored) = serde_json::from_str(&report).unwrap_or(Strict(Value::Null));
             (format!("{name} (version {version})"), stored, previous)

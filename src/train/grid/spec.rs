@@ -249,28 +249,28 @@ impl GridSpec {
         }
         let given = self.query_distance.given();
         let is_named = matches!(self.query_features, None | Some(QueryFeatureKind::Named));
-        let found = match known.filter(|_| is_named && given.is_empty()) {
+        let dependence = match known.filter(|_| is_named && given.is_empty()) {
             Some(known) => Some(known),
             None => QueryDependence::of(data, self.query_features, given, control)?,
         };
         // 1. Neighbors: as many as the statistic proposes if queries differ, else the default. Prior: the function of all queries
         // if they do not differ.
-        let differ = found.filter(|found| found.differ);
+        let differ = dependence.filter(|queries| queries.differ);
         if self.interaction == Interaction::Auto {
             spec.query_landmarks = QUERY_LANDMARKS.min(PRODUCTS / data.features.columns().max(1));
-            let multiplies = found.is_some_and(|found| found.differ_by_numbers())
+            let multiplies = dependence.is_some_and(|queries| queries.differ_by_numbers())
                 && spec.query_landmarks >= LEAST_QUERY_LANDMARKS;
             spec.interaction = if multiplies { Interaction::Gaussian } else { Interaction::None };
         }
         if self.open.neighbors {
-            spec.smoothing.neighbors = differ.map_or(NEIGHBORS, |found| found.neighbors);
+            spec.smoothing.neighbors = differ.map_or(NEIGHBORS, |queries| queries.neighbors);
         }
         if self.open.novel_neighbors {
             spec.smoothing.novel_neighbors = spec.smoothing.neighbors;
         }
         if self.prior == Prior::Auto {
             let shrinks = spec.interaction != Interaction::None
-                || found.is_some() && differ.is_none() && self.can_shrink();
+                || dependence.is_some() && differ.is_none() && self.can_shrink();
             spec.prior = if shrinks { Prior::Global } else { Prior::Zero };
         }
         // 2. The weights of K neighbors among n queries have the sum K / n, and lambda is relative to it.

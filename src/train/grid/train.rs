@@ -55,12 +55,12 @@ impl TrainingSpec for GridSpec {
     }
 
     fn fit(&self, set: TrainingSet, control: &Control) -> Result<Trained> {
-        let (spec, found) = self.for_rows(&set.data, set.dependence, control)?;
+        let (spec, dependence) = self.for_rows(&set.data, set.dependence, control)?;
         let mut trained = spec.fit_rows(set, control)?;
         if self.smoothing.kind.uses_distance() || self.interaction != Interaction::None {
-            trained.warnings.extend(spec.dependence_warning(found.as_ref()));
+            trained.warnings.extend(spec.dependence_warning(dependence.as_ref()));
             let mut add = |key: &str, value: Value| trained.details.insert(key.to_owned(), value);
-            add(QueryDependence::KEY, QueryDependence::report(found.as_ref()));
+            add(QueryDependence::KEY, QueryDependence::report(dependence.as_ref()));
             if self.interaction != Interaction::None {
                 add("interaction", json!(spec.interaction.name()));
             }
