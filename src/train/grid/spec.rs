@@ -280,7 +280,7 @@ impl GridSpec {
             let lambdas = default_lambdas(&spec.loss, spec.kernel.is_linear(), spec.prior);
             spec.lambda = TunedValue::Among(lambdas.into_iter().map(|lambda| factor * lambda).collect());
         }
-        Ok((spec, found))
+        Ok((spec, dependence))
     }
 
     /// Whether functions depend on query features.
