@@ -15,7 +15,7 @@ use std::sync::{Mutex, PoisonError, RwLock};
 
 use ndarray::Array2;
 
-use super::grid::{Count, STATISTICS, DataStatistics, First, wrong_length};
+use super::grid::{Count, DataStatistics, First, STATISTICS, wrong_length};
 use super::replay::{Part, Question, Replay};
 use super::sums::BucketSums;
 use super::training::{BucketTraining, Outcome};

@@ -359,8 +359,7 @@ mod tests {
         assert!((ones - 0.25).abs() < 0.01, "{ones}");
         let value = |row: usize| if row == 5 { 9.0 } else { f64::from(u8::from(row.is_multiple_of(4))) };
         let features = Matrix::F64(crate::data::shaped(rows, 1, (0..rows).map(value).collect()));
-        let find =
-            |seed| BinEdges::find(&features, 8, seed, &Control::default()).unwrap().0[0].edges.clone();
+        let find = |seed| BinEdges::find(&features, 8, seed, &Control::default()).unwrap().0[0].edges.clone();
         assert_eq!((find(0), find(1)), (vec![0.5, 5.0], vec![0.5, 5.0]));
     }
 

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::bins::{BinColumn, Binned, BinEdges};
+use super::bins::{BinColumn, BinEdges, Binned};
 use super::forest::{Forest, Split};
 use super::histogram::{Cut, Histograms, Level};
 use super::rows::{LOSS_BYTES, Packing, ROW_BYTES, RandomWeights, Shard, Targets, shards};

@@ -8,7 +8,7 @@
 
 use std::borrow::Cow;
 
-use super::bins::{BinColumn, Binned, BinEdges, MISSING};
+use super::bins::{BinColumn, BinEdges, Binned, MISSING};
 use super::forest::Split;
 use super::rows::{Listed, Packing, Shard};
 use crate::base::{Control, Error, Result, bytes_of, parallel};

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ndarray::Array2;
 
-use super::bins::{self, BinColumn, Binned, BinEdges, FeatureEdges, Sample};
+use super::bins::{self, BinColumn, BinEdges, Binned, FeatureEdges, Sample};
 use super::boost::{Prepared, WAY_OUT};
 use crate::base::{Control, Error, Reservation, Result, TemporaryFile, Ticks, bytes_of, parallel, zeros};
 use crate::data::{Matrix, Slice, shaped};

@@ -209,7 +209,10 @@ fn what_does_not_fit_is_refused_by_name() {
     assert!(message("validation", "SELECT 1".into()).contains("fit_with_validation"));
     let model = Trainer::new("rank_svm").option("lambda", 0.1).fit(&data).unwrap();
     let other = Dataset::unjudged(array![[1.0, 2.0]], [1]).unwrap().with_feature_names(["a", "c"]).unwrap();
-    assert_eq!(model.rank(&other).unwrap_err().to_string(), "the data set does not have features of the model: b");
+    assert_eq!(
+        model.rank(&other).unwrap_err().to_string(),
+        "the data set does not have features of the model: b"
+    );
     assert!(matches!(Dataset::unjudged(array![[f64::INFINITY]], [1]), Err(Error::Value { .. })));
     assert!(matches!(model.evaluate(&other, &["ndcg"]), Err(Error::Data(_))));
 }

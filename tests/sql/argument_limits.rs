@@ -153,10 +153,7 @@ fn ids_are_not_rounded() {
     ] {
         let error =
             error(&connection, &format!("SELECT * FROM ltr_recommend('cofi_rank', {call})")).to_string();
-        assert!(
-            error.contains("allowed is an INTEGER: a REAL beyond 2^53 means several"),
-            "{call}: {error}"
-        );
+        assert!(error.contains("allowed is an INTEGER: a REAL beyond 2^53 means several"), "{call}: {error}");
     }
     for long in [
         "18446744073709551615",

@@ -137,7 +137,11 @@ fn texts_named_like_ids_are_values_if_documents_of_a_query_share_them() {
             let lines = found["warnings"].as_array().unwrap().iter().filter_map(Value::as_str);
             let lines: Vec<&str> = lines.filter(|line| line.contains("brand_id")).collect();
             let may_be_doc = doc.is_empty() && column.starts_with("'p'");
-            assert_eq!(lines.len(), usize::from(!message.is_empty() || may_be_doc), "{doc}{column}: {lines:?}");
+            assert_eq!(
+                lines.len(),
+                usize::from(!message.is_empty() || may_be_doc),
+                "{doc}{column}: {lines:?}"
+            );
             assert!(lines.iter().all(|line| line.contains(message)), "{doc}{column}: {lines:?}");
         }
     }

@@ -202,7 +202,8 @@ fn models_without_probabilities_say_why() {
     );
     for (algorithm, options) in algorithms() {
         let message = refused(algorithm, &with(&options, &json!({"threshold": 2})).to_string());
-        let expected = "option 'threshold' has no effect with \"probability\": false; use \"probability\": true";
+        let expected =
+            "option 'threshold' has no effect with \"probability\": false; use \"probability\": true";
         assert!(message.ends_with(expected), "{algorithm}: {message}");
     }
     assert!(

@@ -130,7 +130,10 @@ fn words_as_features_and_rows_without_features_name_the_ways_on() {
     };
     table(&connection, &format!("i AS query_id, {JUDGED}, iif(x > 0.5, 'wifi, pool', 'pool') AS features"));
     let message = failed("SELECT query_id, doc_id, relevance, features FROM t");
-    assert!(message.contains("\"features\" AS words") && message.contains("LIKE '%...%' AS word"), "{message}");
+    assert!(
+        message.contains("\"features\" AS words") && message.contains("LIKE '%...%' AS word"),
+        "{message}"
+    );
     let columns = "query_id, doc_id, relevance";
     for feature in ["\"features\" AS words", "\"features\" LIKE '%wifi%' AS word"] {
         let found =
@@ -181,8 +184,9 @@ fn a_split_by_numbers_and_dates_in_text_has_their_order() {
     ] {
         let message = folds(day).unwrap_err().to_string();
         let advice = "dense_rank() OVER (ORDER BY \"day\") in the source";
-        let is_reported =
-            message.contains(found) && message.contains("dates and durations of one form") && message.contains(advice);
+        let is_reported = message.contains(found)
+            && message.contains("dates and durations of one form")
+            && message.contains(advice);
         assert!(is_reported, "{day}: {message}");
     }
     // The proposed expression gives the order of the texts.

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::statistics::{self, STATISTICS, First, Prepared, VARIANCES, answer_bytes, wrong_length};
+use super::statistics::{self, First, Prepared, STATISTICS, VARIANCES, answer_bytes, wrong_length};
 use crate::base::{Control, Error, Result, parallel, unwind};
 use crate::buckets::replay::{Asking, Part, Question, Replay};
 use crate::buckets::sums::BucketSums;

@@ -16,4 +16,4 @@ mod train;
 
 pub use check::check;
 #[cfg(feature = "trees")]
-pub use statistics::{Count, STATISTICS, DataStatistics, First, wrong_length};
+pub use statistics::{Count, DataStatistics, First, STATISTICS, wrong_length};

@@ -356,8 +356,7 @@ fn warnings(page: &mut Page, subject: &Subject<'_>) {
     let stored = subject.stored["warnings"].as_array().map(Vec::as_slice).unwrap_or_default();
     let stored = stored.iter().filter_map(Value::as_str).map(|text| format!("Training: {text}"));
     let scores = subject.measured.judged.warnings.iter().map(|text| format!("This source: {text}"));
-    let unknown =
-        "Training: warnings are stored in ltr_models, not in a BLOB".to_owned();
+    let unknown = "Training: warnings are stored in ltr_models, not in a BLOB".to_owned();
     let unknown = subject.stored.is_null().then_some(unknown);
     let all: Vec<String> = scores.chain(stored).chain(unknown).collect();
     if all.is_empty() {

@@ -178,14 +178,14 @@ fn check_names(
     columns: &Map<String, Value>,
 ) -> Result<(), String> {
     let has = |role: &str| columns.contains_key(role) || names.iter().any(|name| is_default_name(role, name));
-    let listed = names.join(", ");
+    let list = names.join(", ");
     if !has("query") {
         return Err(format!(
-            "no column of queries among {listed}; write SELECT q.query AS query_id, ... FROM ltr_query AS q"
+            "no column of queries among {list}; write SELECT q.query AS query_id, ... FROM ltr_query AS q"
         ));
     }
     if !has("doc") {
-        return Err(format!("no column of documents among {listed}; name it in the view, as in id AS doc_id"));
+        return Err(format!("no column of documents among {list}; name it in the view, as in id AS doc_id"));
     }
     let relevance = &judged.ids[2];
     for judged in judged.names() {
