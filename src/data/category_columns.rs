@@ -33,12 +33,12 @@ impl DatasetBuilder {
     /// The same builder with categories that are known, in the order of [`Self::category`]. Only before the first row.
     #[must_use]
     pub fn with_categories(mut self, categories: &Categories) -> Self {
-        let known = categories.shared().map(|category| CategoryColumn {
+        let columns = categories.shared().map(|category| CategoryColumn {
             name: category.name.clone(),
             codes: Codes::of(category),
             facts: None,
         });
-        self.categories.extend(known);
+        self.categories.extend(columns);
         self
     }
 

@@ -151,8 +151,8 @@ impl Dataset {
     pub fn documents_also_in(&self, other: &Self) -> usize {
         let in_query = |(query, id): (usize, &Id)| {
             let Ok(same) = other.query_ids.binary_search(id) else { return 0 };
-            let known: HashSet<&Id> = other.doc_ids[other.rows(same)].iter().collect();
-            self.doc_ids[self.rows(query)].iter().filter(|doc| known.contains(doc)).count()
+            let documents: HashSet<&Id> = other.doc_ids[other.rows(same)].iter().collect();
+            self.doc_ids[self.rows(query)].iter().filter(|doc| documents.contains(doc)).count()
         };
         self.query_ids.iter().enumerate().map(in_query).sum()
     }

@@ -44,8 +44,8 @@ impl FoldKeys {
         }
         let mut latest: HashMap<&Id, &Id> = HashMap::new();
         for (group, place) in keys.groups.iter().zip(&keys.order) {
-            let known = latest.entry(group).or_insert(place);
-            *known = (*known).max(place);
+            let last = latest.entry(group).or_insert(place);
+            *last = (*last).max(place);
         }
         if !latest.is_empty() {
             keys.order = keys.groups.iter().map(|group| latest[group].clone()).collect();

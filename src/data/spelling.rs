@@ -88,12 +88,12 @@ pub fn ids_written_in_two_ways<'a>(
         return None;
     }
     let folds_case = are_words(ids.clone());
-    let mut known: HashMap<u64, &Id> = HashMap::new();
+    let mut first_ids: HashMap<u64, &Id> = HashMap::new();
     let mut first = None;
     for id in ids.take(MOST_COMPARED) {
         ticks.add(KEY_COST);
         let Some(key) = id_key(id, folds_case) else { continue };
-        let other = *known.entry(xxh3_64(key.as_bytes())).or_insert(id);
+        let other = *first_ids.entry(xxh3_64(key.as_bytes())).or_insert(id);
         if other != id && id_key(other, folds_case).as_ref() == Some(&key) {
             first = Some((other, id));
             break;

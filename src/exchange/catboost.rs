@@ -203,19 +203,19 @@ fn columns(info: &FeaturesInfo, memory: &mut Reservation) -> Result<Columns> {
         .collect();
     for feature in categorical_features {
         let number = feature.flat_feature_index;
-        let known = &mut features[number];
-        known.name = name(&feature.feature_name, &feature.feature_id, number);
-        known.is_category = true;
+        let column = &mut features[number];
+        column.name = name(&feature.feature_name, &feature.feature_id, number);
+        column.is_category = true;
         let codes: HashMap<u32, u32> =
             feature.values.iter().zip(0..).map(|(hash, code)| (*hash as u32, code)).collect();
         if codes.len() < feature.values.len() {
-            let name = shorten(&known.name);
+            let name = shorten(&column.name);
             return Err(Error::Corrupt(format!("the feature '{name}' lists a category twice")));
         }
         memory.add(VALUE_BYTES * codes.len() as u64, "the values of categories", SMALLER)?;
         for hash in &feature.values {
             let Some(text) = texts.get(&(*hash as u32)) else {
-                let name = shorten(&known.name);
+                let name = shorten(&column.name);
                 return Err(Error::Unsupported(format!(
                     "categories of the feature '{name}' without their texts; use save_model(.., pool=the training data)"
                 )));
@@ -224,10 +224,10 @@ fn columns(info: &FeaturesInfo, memory: &mut Reservation) -> Result<Columns> {
                 let start = shorten(text);
                 return Err(Error::Unsupported(format!("the category '{start}' of {} bytes", text.len())));
             }
-            known.categories.push((*text).to_owned());
+            column.categories.push((*text).to_owned());
         }
         // A feature that no split asks for has texts still, not codes.
-        known.categories.extend(feature.values.is_empty().then(String::new));
+        column.categories.extend(feature.values.is_empty().then(String::new));
         categories.insert(feature.feature_index, (number, codes));
     }
     Ok(Columns { features, floats, categories })

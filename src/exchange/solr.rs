@@ -90,10 +90,10 @@ pub(super) fn read(text: &str, control: &Control) -> Result<ImportedModel> {
         ) => {
             let terms = weights.iter().map(|(name, weight)| {
                 let feature = names.number(name)?;
-                let known = scalings.get(feature);
+                let scaling = scalings.get(feature);
                 let problem =
                     || Error::Corrupt(format!("a weight of '{}', which is not a feature", shorten(name)));
-                let (center, factor) = *known.ok_or_else(problem)?;
+                let (center, factor) = *scaling.ok_or_else(problem)?;
                 Ok(LinearTerm { feature, weight: number(weight, "a weight")?, center, factor })
             });
             let terms = terms.collect::<Result<Vec<LinearTerm>>>()?;

@@ -212,8 +212,8 @@ impl Forest {
                 leaf |= usize::from(of_base) << level;
                 if of_document != of_base {
                     let feature = split.feature % n;
-                    let known = players[..count].iter().position(|player| player.feature == feature);
-                    let player = known.unwrap_or(count);
+                    let index = players[..count].iter().position(|player| player.feature == feature);
+                    let player = index.unwrap_or(count);
                     count = count.max(player + 1);
                     players[player].feature = feature;
                     players[player].flips |= 1 << level;

@@ -232,8 +232,8 @@ impl Prepared {
                         ..counts.partition_point(|(key, _)| of(key) <= feature);
                     let counts = &counts[range];
                     let missing = statistics.missing(feature);
-                    let known = counts.iter().fold(0u64, |sum, (_, count)| sum.saturating_add(*count));
-                    if known != (statistics.documents() - missing) as u64 {
+                    let counted = counts.iter().fold(0u64, |sum, (_, count)| sum.saturating_add(*count));
+                    if counted != (statistics.documents() - missing) as u64 {
                         return Err(Kind::State.forged("a bin for every value"));
                     }
                     let mut ties: Vec<(f64, f64)> =

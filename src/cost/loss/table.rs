@@ -26,6 +26,6 @@ pub const NAMES: &[&str] = names_of!(LOSSES);
 /// # Errors
 /// An unknown name, with the known ones.
 pub fn find(name: &str) -> Result<&'static LossDef> {
-    let known = LOSSES.iter().find(|loss| loss.name == name).copied();
-    known.ok_or_else(|| Error::unknown("loss", name, NAMES.iter().copied()))
+    let def = LOSSES.iter().find(|loss| loss.name == name).copied();
+    def.ok_or_else(|| Error::unknown("loss", name, NAMES.iter().copied()))
 }

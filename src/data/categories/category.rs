@@ -236,8 +236,8 @@ impl Categories {
         if let Some(name) = repeated_name(&self.input_names(features)) {
             return Err(name.to_owned());
         }
-        let mut known = HashSet::with_capacity(features.len());
-        match features.iter().find(|name| !known.insert(name.as_str())) {
+        let mut seen = HashSet::with_capacity(features.len());
+        match features.iter().find(|name| !seen.insert(name.as_str())) {
             Some(name) => Err(name.clone()),
             None => Ok(()),
         }

@@ -79,10 +79,10 @@ fn category(
     missing_left: bool,
     text: &mut Text,
 ) -> Result<()> {
-    let known = codes.iter().zip(features).filter(|(code, _)| set.binary_search(code).is_ok());
+    let listed = codes.iter().zip(features).filter(|(code, _)| set.binary_search(code).is_ok());
     let unknown = &features[codes.len()..codes.len() + 2 * usize::from(missing_left)];
     let mut count = 0;
-    for feature in known.map(|(_, feature)| feature).chain(unknown) {
+    for feature in listed.map(|(_, feature)| feature).chain(unknown) {
         let between = match count {
             0 => "(",
             at if at % LONGEST_SUM == 0 => ") OR (",

@@ -267,9 +267,9 @@ fn check(def: &KernelDef, key: &str, value: &Value) -> Result<()> {
             let what = format!("option 'kernel', {}", def.name);
             return Err(Error::value(what, format!("the parameter '{}'", shorten(key)), "no parameter"));
         }
-        let known = def.parameters.iter().map(|parameter| parameter.name);
+        let keys = def.parameters.iter().map(|parameter| parameter.name);
         let place = format!(" of the kernel {}", def.name);
-        return Err(Error::unknown_in("parameter", key, &place, known.chain(takes_width.then_some(WIDTH))));
+        return Err(Error::unknown_in("parameter", key, &place, keys.chain(takes_width.then_some(WIDTH))));
     };
     if parameter.rule.accepts(value) {
         return Ok(());

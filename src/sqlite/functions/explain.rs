@@ -198,9 +198,9 @@ impl Document<'_> {
         match rows[..] {
             [row] => return Ok(row),
             [] => {
-                let known: Vec<String> = data.doc_ids.iter().take(20).map(ToString::to_string).collect();
+                let ids: Vec<String> = data.doc_ids.iter().take(20).map(ToString::to_string).collect();
                 let allowed =
-                    format!("a document of query {}: {}", data.query_ids[0], shorten(&known.join(", ")));
+                    format!("a document of query {}: {}", data.query_ids[0], shorten(&ids.join(", ")));
                 return Err(Error::value(format!("argument '{parameter}'"), describe(self.id), allowed));
             }
             _ => {}

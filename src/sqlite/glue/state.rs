@@ -180,8 +180,8 @@ impl State {
 
     /// Stores the warnings of the last training, ranking, evaluation or recommendation; two models can have the same ones.
     pub fn set_warnings(&self, mut warnings: Vec<String>) {
-        let mut known = HashSet::new();
-        warnings.retain(|warning| known.insert(warning.clone()));
+        let mut seen = HashSet::new();
+        warnings.retain(|warning| seen.insert(warning.clone()));
         *lock(&self.warnings) = warnings;
     }
 

@@ -101,8 +101,8 @@ impl Source {
             )));
         }
         let (mut source, now) = Self::candidates(connection, schema, &trained.name, limits)?;
-        let known: HashMap<&str, u64> = now.tables.iter().map(|(name, hash)| (&**name, *hash)).collect();
-        let changed = trained.tables.iter().filter(|(name, hash)| known.get(&**name) != Some(hash));
+        let hashes: HashMap<&str, u64> = now.tables.iter().map(|(name, hash)| (&**name, *hash)).collect();
+        let changed = trained.tables.iter().filter(|(name, hash)| hashes.get(&**name) != Some(hash));
         let changed: Vec<String> =
             changed.take(MOST_NAMES).map(|(name, _)| shorten(&printable(name))).collect();
         if !changed.is_empty() {

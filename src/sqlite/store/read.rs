@@ -337,8 +337,8 @@ fn reserve_decoded(memory: &mut Reservation, bytes: usize) -> Result<()> {
 
 /// Refuses a model of an unknown algorithm.
 fn checked(model: Model) -> Result<Model> {
-    let known = algorithm::find_name(&model.card.algorithm);
-    known.map(|_| model).map_err(|error| Error::Corrupt(error.to_string()))
+    let algorithm_name = algorithm::find_name(&model.card.algorithm);
+    algorithm_name.map(|_| model).map_err(|error| Error::Corrupt(error.to_string()))
 }
 
 pub(super) fn read_at(blob: &Blob<'_>, offset: usize, bytes: &mut [u8]) -> Result<()> {

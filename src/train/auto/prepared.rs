@@ -151,8 +151,8 @@ impl Scaled {
         count: usize,
         control: &Control,
     ) -> Result<Arc<Matrix>> {
-        let known = self.landmarks.iter().find(|(known, by, _)| *known == count && by == chooser);
-        if let Some((_, _, landmarks)) = known {
+        let kept = self.landmarks.iter().find(|(number, by, _)| *number == count && by == chooser);
+        if let Some((_, _, landmarks)) = kept {
             return Ok(Arc::clone(landmarks));
         }
         let features = &self.data.features;

@@ -189,10 +189,10 @@ fn rank(gains: &[f64], discounts: &[f64], lower: &[usize]) -> (Vec<f64>, Alpha) 
 }
 
 fn from_tables(tables: &Tables, grades: &[f64], discounts: &[f64]) -> (Vec<f64>, Alpha) {
-    let known: Vec<Option<usize>> = grades.iter().map(|y| grade_number(*y, tables.document.len())).collect();
+    let codes: Vec<Option<usize>> = grades.iter().map(|y| grade_number(*y, tables.document.len())).collect();
     let weights: Vec<f64> =
-        known.iter().map(|grade| grade.map_or(0.0, |grade| tables.document[grade])).collect();
-    let grades = known.into_iter().map(Option::unwrap_or_default).collect();
+        codes.iter().map(|grade| grade.map_or(0.0, |grade| tables.document[grade])).collect();
+    let grades = codes.into_iter().map(Option::unwrap_or_default).collect();
     (products(&weights, discounts), Alpha::Table(tables.pair.clone(), grades))
 }
 
