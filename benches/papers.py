@@ -84,7 +84,7 @@ def simulate(db, example, scenario, n, documents, b, seed, novel=0.0):
 
 def options(method, example, **others):
     if method == "default":
-        return json.dumps({"name": "m", "metric": "mre", "report": "short"} | others)
+        return json.dumps({"name": "m", "validation": "vali", "metric": "mre", "report": "short"} | others)
     chosen = {"name": "m", "scale": "none", "validation": "vali", "metric": "mre", "report": "short"} | PAPER.get(method, {})
     if method != "rank_svm":
         chosen |= {"lambda_scope": "each", "query_scale": "none"}
@@ -99,8 +99,7 @@ def error(db, where="true", metric="mre_pooled"):
 
 
 def train(db, method, given):
-    source = "SELECT * FROM train UNION ALL SELECT * FROM vali" if method == "default" else "train"
-    db.execute("SELECT ltr_train(?, ?, ?)", ("q_svm" if method == "default" else method, source, given)).fetchone()
+    db.execute("SELECT ltr_train(?, 'train', ?)", ("q_svm" if method == "default" else method, given)).fetchone()
 
 
 def show(name, values):

@@ -41,7 +41,7 @@ impl Method {
 
 /// The optimum is hardly below the objective at 0, so a wide gap would stop at 0.
 pub fn convex() -> Method {
-    let options = json!({ "bound": "convex", "lambda": [10.0, 1.0, 0.1, 0.01, 0.001] });
+    let options = json!({ "bound": "convex", "prior": "zero", "lambda": [10.0, 1.0, 0.1, 0.01, 0.001] });
     Method::new("direct, convex", "direct", options)
 }
 

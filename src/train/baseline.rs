@@ -64,10 +64,13 @@ impl BaselineSpec {
         let numbers = &data.names[..data.categories.numbers(data.names.len())];
         let named = numbers.iter().position(|name| names_column(&self.text, name));
         let feature = named.ok_or_else(|| {
+            let is_vector = numbers.iter().all(|name| name.parse::<usize>().is_ok());
+            let way_out =
+                if is_vector { "; append the column to the vector, and give its number" } else { "" };
+            let names = crate::base::shorten(&numbers.join(", "));
             Error::Data(format!(
-                "option 'baseline': \"{}\" is not one of the numeric features: {}",
-                self.text,
-                crate::base::shorten(&numbers.join(", "))
+                "option 'baseline': \"{}\" is not one of the numeric features: {names}{way_out}",
+                self.text
             ))
         })?;
         let is_plain = self.text.eq_ignore_ascii_case(&numbers[feature]);

@@ -113,14 +113,21 @@ fn role_facts(role: &str, data: &Dataset, query_feature: Option<usize>) -> Optio
     Some(facts.facts())
 }
 
+/// A warning about a query feature without differences.
+fn constant(name: &str, facts: &Facts) -> Option<String> {
+    (facts.distinct == Some(1) && facts.missing == 0).then(|| {
+        format!("the query feature \"{name}\" has the same value in every query, so it has no effect")
+    })
+}
+
 /// A warning about judgments that the log of their clicks does not determine. `mean`: of the column.
 pub fn undetermined(name: &str, mean: f64) -> Option<String> {
     (mean < 0.5).then(|| {
         format!(
-            "the column \"{name}\" is {mean:.2} on average: the log of clicks does not tell most grades from the positions where the \
-             documents were shown, so the model may be no better than the order that was shown; name the \
-             column of that order with the option 'baseline', show some lists in another order and compare both by ltr_interleave, or \
-             give ltr_judgments the option 'propensities'"
+            "the column \"{name}\" is {mean:.2} on average: in this log, relevance and position cannot be separated for most \
+             documents, so the model may be no better than the order that was shown; name the column of that order with the option \
+             'baseline', show some lists in another order and compare both with ltr_interleave, or give ltr_judgments the option \
+             'propensities'"
         )
     })
 }
@@ -170,6 +177,9 @@ impl ColumnRules<'_> {
                 let unnamed = (role == "doc" && missing > 0).then(|| {
                     format!("the column \"{name}\" is NULL in {missing} rows, whose documents have no id; give each document an id")
                 });
+                let same = || {
+                    of_queries.filter(|_| data.n_queries() > 1).and_then(|_| constant(name, facts.as_ref()?))
+                };
                 let texts = || quantities_among_texts(name, data, of_queries?);
                 let variants = || spelling(name, frequent_texts(data, of_queries?).into_iter());
                 let unused = (role == "query_time" && data.quantities.time_of_query().is_none()).then(|| {
@@ -179,18 +189,12 @@ impl ColumnRules<'_> {
                         self.advice.role("query_time", Value::Null)
                     )
                 });
-                let constant = facts.as_ref().filter(|facts| facts.distinct == Some(1) && facts.missing == 0);
-                let constant = constant.filter(|_| of_queries.is_some() && data.n_queries() > 1).map(|_| {
-                    format!(
-                        "the query feature \"{name}\" has the same value in every query, so it has no effect"
-                    )
-                });
                 let warning =
-                    unnamed.or(unused).or(constant).or_else(texts).or_else(variants).or_else(|| {
-                        match read.determined {
-                            Some(mean) if role == "determined" => undetermined(name, mean),
-                            _ => None,
-                        }
+                    unnamed.or(unused).or_else(same).or_else(texts).or_else(variants).or_else(|| match read
+                        .determined
+                    {
+                        Some(mean) if role == "determined" => undetermined(name, mean),
+                        _ => None,
                     });
                 return fate(("role", Some(role.to_owned()), warning), facts);
             }

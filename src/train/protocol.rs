@@ -193,7 +193,12 @@ impl Training {
         }
         // 3. The model and the report.
         let baseline = self.options.text(baseline::KEY);
-        let warning = |selection| single_feature::warning(selection, baseline, advice);
+        let takes_baseline = |column: &str| {
+            let options = self.options.clone().with(baseline::KEY, json!(column));
+            let reads = (self.algorithm.reads)(baseline::KEY) && !options.has("missing");
+            reads && baseline.is_none() && (self.algorithm.parse)(&options).is_ok()
+        };
+        let warning = |selection| single_feature::warning(selection, baseline, takes_baseline, advice);
         let single_feature = trained.selection.as_ref().and_then(warning);
         let doubt = if from_clicks && baseline.is_none() {
             evidence.as_ref().and_then(Evidence::doubt)

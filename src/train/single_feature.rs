@@ -59,16 +59,36 @@ pub fn order_by(name: &str) -> String {
 const NEARLY_PERFECT: f64 = 0.98;
 
 /// A warning if validation finds a single feature as good as the model, or as good as nearly any ranking can be.
-/// `baseline`: the option.
-pub fn warning(selection: &Selection, baseline: Option<&str>, advice: ColumnAdvice<'_>) -> Option<String> {
+/// `baseline`: the option; `takes_baseline`: whether the training accepts this value of it.
+pub fn warning(
+    selection: &Selection,
+    baseline: Option<&str>,
+    takes_baseline: impl Fn(&str) -> bool,
+    advice: ColumnAdvice<'_>,
+) -> Option<String> {
     let (value, best, better) = (selection.value()?, selection.baseline.as_ref()?, selection.better());
     if baseline.is_some_and(|text| names_column(text, &best.column)) {
         return None; // The report compares the model with it.
     }
     let (comparison, otherwise) = if better.sign() * (value - best.value) <= 0.0 {
-        ("not better", "check the roles, or try another algorithm")
+        let order = order_by(&format!("\"{}\"", best.column));
+        let name = match best.order_by.strip_prefix(&*order) {
+            Some("") => Some(format!("-{}", best.column)),
+            Some(" DESC") => Some(best.column.clone()),
+            _ => None,
+        };
+        let way_out = name.filter(|name| takes_baseline(name)).map_or_else(
+            || "check the roles, or try another algorithm".to_owned(),
+            |name| {
+                format!(
+                    "set \"baseline\": {}, which keeps its order until a gain is shown",
+                    serde_json::json!(name)
+                )
+            },
+        );
+        ("not better", way_out)
     } else if best.share >= NEARLY_PERFECT {
-        ("hardly better", "this feature is all that a ranking needs")
+        ("hardly better", "this feature is all that a ranking needs".to_owned())
     } else {
         return None;
     };

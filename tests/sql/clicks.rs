@@ -235,7 +235,9 @@ fn a_training_warns_of_judgments_that_the_log_does_not_determine() {
     assert_eq!(fixed["roles"]["features"], serde_json::json!(["price", "stars"]));
     let warns = |report: &serde_json::Value| {
         let warnings = report["warnings"].as_array().unwrap().iter();
-        warnings.filter(|text| text.as_str().unwrap().contains("does not tell most grades")).count()
+        warnings
+            .filter(|text| text.as_str().unwrap().contains("relevance and position cannot be separated"))
+            .count()
     };
     assert_eq!((warns(&fixed), warns(&report("log", "{}"))), (1, 0));
     let without = report("fixed", r#"{"columns": {"determined": null, "ignore": ["determined"]}}"#);

@@ -75,7 +75,7 @@ fn a_counter_of_the_same_clicks_is_a_warning() {
     for seed in 1..=10 {
         let connection = log(seed, 3000);
         let warning = named(&connection, &format!("{roles}, clicks"));
-        found += usize::from(warning.as_ref().is_some_and(|text| text.contains("do: \"clicks\";")));
+        found += usize::from(warning.as_ref().is_some_and(|text| text.contains("document): \"clicks\";")));
         false_alarms += usize::from(named(&connection, roles).is_some());
         // Grades that people gave have no column of the log.
         assert_eq!(named(&connection, "bm25, x, price, clicks"), None);

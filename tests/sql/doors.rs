@@ -74,7 +74,7 @@ fn cases() -> Vec<Case> {
         case(
             |rows| rows.iter_mut().for_each(|row| row.3[2] *= 1e6),
             json!({ "lambda": 0.1, "scale": "none" }),
-            "without a scaling",
+            "without scaling",
         ),
         case(|_| (), json!({ "lambda": 0.1, "loss": "list_net" }), "with \"loss\": \"list_net\" this is"),
     ]

@@ -79,8 +79,8 @@ pub fn is_indefinite(negative: f64) -> bool {
 pub fn warning(kernel: &str, negative: f64) -> Option<String> {
     is_indefinite(negative).then(|| {
         format!(
-            "the kernel {kernel} is not positive semidefinite on these documents: its negative eigenvalues, {:.1}% of the sum of \
-             the sizes of all, count as 0",
+            "the kernel {kernel} is not positive semidefinite on these documents: negative eigenvalues ({:.1}% of the total \
+             absolute value) count as 0",
             100.0 * negative
         )
     })

@@ -129,7 +129,9 @@ impl Impression {
         let problem = |problem: String| Error::Data(format!("impression {}: {problem}", row.impression));
         if let Some((_, query)) = self.ids.as_ref().filter(|(_, query)| *query != row.query) {
             let queries = format!("queries {query} and {}", row.query);
-            return Err(problem(format!("{queries}; an impression shows documents for one query")));
+            return Err(problem(format!(
+                "{queries}; an impression shows documents for one query, so make its id from session, time and query"
+            )));
         }
         if row.position == 0 || row.position > MOST_POSITIONS {
             return Err(problem(format!("position {}; allowed are 1 to {MOST_POSITIONS}", row.position)));

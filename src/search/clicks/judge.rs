@@ -55,7 +55,8 @@ pub fn judgments(fitted: &Fitted) -> Vec<Judgment> {
 
 /// The judgments of a log that determines each to this degree t. In the weight the number of rows replaces the number of examined
 /// rows as far as the log does not determine who examined them, and undetermined weight counts half:
-/// w = (1 + t) / 2 * x / (x + 10), x = t e + (1 - t) n. A document without a click that is not determined has the lowest grade.
+/// w = (1 + t) / 2 * x / (x + 10), x = t e + (1 - t) n. A document without a click has the lowest grade: with few examined rows its
+/// estimate would be near the mean of all documents.
 pub fn qualified(fitted: &Fitted, determined: &[f64], seen: &[Seen]) -> Vec<Judgment> {
     let of = |(index, judgment): (usize, Judgment)| {
         let (t, rows) = (determined[index], seen[index].rows as f64);
@@ -63,7 +64,7 @@ pub fn qualified(fitted: &Fitted, determined: &[f64], seen: &[Seen]) -> Vec<Judg
         Judgment {
             doc_weight: 0.5 * (1.0 + t) * examined / (examined + HALF_WEIGHT),
             determined: t,
-            is_lowest: t < DETERMINED && seen[index].clicks == 0,
+            is_lowest: seen[index].clicks == 0,
             ..judgment
         }
     };

@@ -160,7 +160,8 @@ fn ranked(ranking: &RankingCall<'_>) -> Result<Ranked> {
     let SourceRows { mut data, read_report, .. } = ranking.read_source(spec)?;
     let n = data.n_docs();
     let (scores, warnings) = if n == 0 {
-        (Vec::new(), ranking.noted())
+        let noted = ranking.noted();
+        (Vec::new(), noted.into_iter().chain(ranking.empty_view()).collect())
     } else {
         let scored = ranking.scored(&data)?;
         (scored.scores, scored.warnings)

@@ -81,10 +81,7 @@ pub(super) fn ranking(request: &RankingCall<'_>) -> Result<Ranking> {
             columns_text(columns, Some(("query", json!("..."))), &[])
         ));
     }
-    if request.has_no_query() {
-        let source = &request.source.shown;
-        warnings.push(format!("source {source}: no rows, because ltr_query is empty without a query; compare query_id with one, or use ltr_search"));
-    }
+    warnings.extend(request.empty_view());
     warnings.extend(roles.queries_in_two_ways(&data));
     let nameless = data.doc_ids.iter().filter(|id| **id == Id::Null).count();
     if let Some(doc) = roles.doc_name().filter(|_| nameless > 0) {

@@ -329,6 +329,12 @@ impl<'a> RankingCall<'a> {
         self.is_view && self.only.is_none()
     }
 
+    /// Why a view of candidates has no rows, if it has no query.
+    pub fn empty_view(&self) -> Option<String> {
+        let problem = "no rows, because ltr_query is empty without a query; compare query_id with one, or use ltr_search";
+        self.has_no_query().then(|| format!("source {}: {problem}", self.source.shown))
+    }
+
     /// Warnings about the view that [`Self::scored`] has not reported.
     pub fn noted(&self) -> Vec<String> {
         self.noted.take()

@@ -128,12 +128,12 @@ fn hopeless_rows_are_refused() {
     for (rows, message) in [
         (
             vec![row(1, 1, 1), row(1, 2, 2)],
-            "impression 1: queries 1 and 2; an impression shows documents for one query",
+            "impression 1: queries 1 and 2; an impression shows documents for one query, so make its id from session, time and \
+             query",
         ),
         (
             vec![row(1, 1, 1), row(1, 1, 1)],
-            "impression 1: two rows have position 1; an impression is one list that was shown, so give each list an id of its \
-             own, as in session || ' ' || query",
+            "impression 1: two rows have position 1; an impression is one list that was shown, so give each list its own id, as in session || ' ' || query",
         ),
         (vec![row(7, 1, 1001)], "impression 7: position 1001; allowed are 1 to 1000"),
     ] {
