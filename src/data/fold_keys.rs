@@ -61,7 +61,7 @@ impl FoldKeys {
     }
 
     /// Bytes that they take.
-    pub(super) fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         self.groups.iter().chain(&self.order).map(|id| bytes_of::<Id>(1) + id.heap_bytes()).sum()
     }
 }

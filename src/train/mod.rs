@@ -23,6 +23,7 @@ pub(crate) mod protocol;
 pub(crate) mod report;
 mod role_checks;
 pub mod select;
+mod shared_documents;
 pub(crate) mod single_feature;
 pub(crate) mod tuning;
 

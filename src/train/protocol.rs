@@ -24,6 +24,7 @@ use crate::train::report::{
     signs_of_leakage,
 };
 use crate::train::role_checks::role_warnings;
+use crate::train::shared_documents;
 use crate::train::single_feature;
 use crate::train::tuning::{Choice, Search, SearchRows};
 use serde_json::json;
@@ -182,7 +183,9 @@ impl Training {
         });
         let kept: Option<(probability::Rows, Reservation)> = kept.transpose()?;
         let set = TrainingSet { data, validation, summaries: read_report.summaries, dependence };
+        let held_out = shared_documents::held_out(spec, &set, control)?;
         let mut trained = spec.fit(set, control)?;
+        trained.warnings.extend(shared_documents::warning(&trained, held_out.as_ref()));
         let out_of_fold = trained.out_of_fold.take();
         let evidence =
             (spec.input().columns == Columns::Features).then(|| Evidence::of(informative, queries, &trained));

@@ -1,7 +1,8 @@
-//! What held-out queries show of a training, in its report (rule 5.37).
+//! What held-out queries show of a training, in its report (rules 2.31 and 5.37).
 
-use rusqlite::Connection;
+use rusqlite::{Connection, params};
 use serde_json::{Value, json};
+use sqlite_ltr::internals::math::random::Random;
 
 use crate::support::{database, value};
 
@@ -78,4 +79,51 @@ fn the_first_lines_compare_with_the_baseline() {
     let fixed = report(&connection, "rank_svm", "s", &json!({ "lambda": 1 }));
     assert_eq!(fixed["evidence"]["lines"], json!(["59 of 60 queries have documents of different relevance"]));
     assert_eq!(fixed["evidence"]["compared_with"], Value::Null);
+}
+
+/// 16 seasons of 6 queries with 6 of the season's 9 documents, which have 5 columns. The grade is the sum of the first column, a
+/// `hidden` quality of the document and noise.
+fn seasons(connection: &Connection, hidden: f64) {
+    connection
+        .execute_batch(
+            "DROP TABLE IF EXISTS c; CREATE TABLE c(query_id, doc_id, season, relevance, a, b, c, d, e)",
+        )
+        .unwrap();
+    let mut random = Random::new(5);
+    for season in 0..16 {
+        let documents: Vec<[f64; 6]> = (0..9).map(|_| std::array::from_fn(|_| random.symmetric())).collect();
+        for query in 0..6 {
+            let mut order: Vec<usize> = (0..9).collect();
+            random.shuffle(&mut order);
+            for &doc in &order[..6] {
+                let [quality, a, b, c, d, e] = documents[doc];
+                let grade = (2.0 + a + 2.0 * hidden * quality + 0.5 * random.symmetric()).max(0.0).floor();
+                let row =
+                    params![10 * season + query, 100 * season + doc as i64, season, grade, a, b, c, d, e];
+                connection.execute("INSERT INTO c VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row).unwrap();
+            }
+        }
+    }
+}
+
+/// Rule 2.31: trees that know the documents of held-out queries by their numbers are told apart from those that know new documents.
+#[test]
+fn a_value_that_shared_documents_make_better_is_a_warning() {
+    let connection = database();
+    let warns = |algorithm: &str, source: &str, options: &Value| {
+        let found = report(&connection, algorithm, source, options)["warnings"].to_string();
+        found.contains("held out too")
+    };
+    let ignored = json!({ "columns": { "ignore": ["season"] } });
+    seasons(&connection, 1.0);
+    assert!(warns("boosted_trees", "c", &ignored) && warns("auto", "c", &ignored));
+    assert!(!warns("boosted_trees", "c", &json!({ "group_by": "season" })));
+    assert!(!warns("boosted_trees", "c", &json!({ "columns": { "ignore": ["season"] }, "trees": 20 })));
+    // Documents of one query each, and documents of all seasons.
+    for doc in ["doc_id + 10000 * query_id", "doc_id % 100"] {
+        let source = format!("SELECT query_id, {doc} AS doc_id, relevance, a, b, c, d, e FROM c");
+        assert!(!warns("boosted_trees", &source, &json!({})), "{doc}");
+    }
+    seasons(&connection, 0.0);
+    assert!(!warns("boosted_trees", "c", &ignored));
 }
