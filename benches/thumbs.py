@@ -1,12 +1,13 @@
 """Thumbs on top of reciprocal rank fusion, simulated: what trainings with the fusion as the baseline gain or lose.
 
-thumbs.py LIBRARY [DRAWS [ALGORITHM ...]]   prints differences of NDCG@10 to the fusion; without a baseline for "ALGORITHM-"
+thumbs.py LIBRARY [DRAWS [ALGORITHM ...]]   prints differences of NDCG@10 to the fusion; without a baseline for "ALGORITHM-", with a
+given lambda for "ALGORITHM/LAMBDA"
 
 A search has 60 candidates with a hidden utility; the best two have grade 2, the next four grade 1. bm25 and distance are noisy views
 of it, x is a better one, recency is noise. People give 1, 3 or 5 thumbs to the first ten of the fusion, up for a grade above 0, and a
 part of them is wrong. All candidates of 200 other searches measure. A cell has the mean over draws, its interval of 95 % and the
-worst draw. Trainings without a pair of thumbs are refused without a baseline. Then how many trainings that end below -.02, and above
-+.02, say that they are not shown to be better.
+worst draw. Trainings without a pair of thumbs are refused without a baseline. Then of the trainings that end below -.02, and above +.02,
+how many say in their evidence that they are not shown to be better, and how many warn that they are not better than a column.
 """
 
 import json
@@ -81,7 +82,10 @@ def main():
                     options = {"name": "thumbs", "columns": {"ignore": ignored}}
                     if not algorithm.endswith("-"):
                         options["baseline"] = "fused"
-                    arguments = (algorithm.rstrip("-"), "judged", json.dumps(options))
+                    name, _, given = algorithm.rstrip("-").partition("/")
+                    if given:
+                        options["lambda"] = float(given)
+                    arguments = (name, "judged", json.dumps(options))
                     try:
                         (report,) = connection.execute("SELECT ltr_train(?, ?, ?)", arguments).fetchone()
                     except sqlite3.OperationalError:
@@ -100,14 +104,16 @@ def main():
             print(f"{algorithm}, {columns}, {wrong:.0%} wrong, {each} each", *cells, sep="  ", flush=True)
         for what, kept in {"below -.02": lambda gain: gain < -0.02, "above +.02": lambda gain: gain > 0.02}.items():
             told = [told for gain, told in of_all if kept(gain)]
-            print(f"{algorithm}, {what}: {sum(told)} of {len(told)} warn")
+            doubts, warnings = (sum(column) for column in zip(*told)) if told else (0, 0)
+            print(f"{algorithm}, {what}: {len(told)}, of which {doubts} are not shown to be better, {warnings} warn")
         print(f"{algorithm}, mean of all {statistics.mean(gain for gain, _ in of_all):+.4f}", flush=True)
 
 
 def tells(report):
-    """Whether a report has a doubt about the model."""
+    """Whether a model is not shown to be better, and whether a warning says so."""
     evidence = report.get("evidence") or {}
-    return evidence.get("is_shown") is not True or any("nothing is shown" in text for text in report["warnings"])
+    texts = ("not better than", "hardly better than", "nothing is shown")
+    return evidence.get("is_shown") is not True, any(text in told for told in report["warnings"] for text in texts)
 
 
 main()
