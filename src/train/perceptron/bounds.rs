@@ -16,17 +16,17 @@
 //!
 //! The first two are evaluated at u = c times the averaged weights, c >= 0 the best: with g_i the score of document i
 //! minus its rival's score under the averaged weights, a sum of f_t is sum n_i v_i max(0, 1 - c g_i), n_i the number of
-//! rounds that counted i. Corollary 6 is evaluated at the best known separator u (below). With gamma its margin, any s
+//! rounds that counted i. Corollary 6 is evaluated at a separator u (below). With gamma its margin, any s
 //! >= 1 / gamma gives f_t(s u / |u|) = 0; the best s is used.
 
 use serde_json::{Value, json};
 
-use super::rounds::{Perceptron, ROW_COST, weight_range};
-use crate::base::{Control, Result, Ticks, bytes_of, matrix_bytes, parallel};
-use crate::cost::loss::list::{Active, SlamQuery};
+use super::rounds::{Perceptron, weight_range};
+use crate::base::{Control, Result};
+use crate::cost::loss::list::Active;
 use crate::data::Dataset;
 use crate::learn::kernel::Basis;
-use crate::math::{Objective, Solution, StopRule, cutting_planes, descending};
+use crate::math::descending;
 
 /// One term n v max(0, 1 - c g).
 #[derive(Debug, Clone, Copy)]
@@ -118,11 +118,11 @@ pub(super) fn report(
     let definite = |support: &Basis| support.kernel.def.positive_semidefinite;
     let has_lengths = progress.support.as_ref().is_none_or(definite);
     let proved = has_lengths && rules.update_on == Active::Misorder;
-    // 3. The bound of the best known separator, if there is one.
+    // 3. The bound of the separator with the larger margin, if there is one.
     let separator = best_separator(perceptron, data, &average, control)?;
-    let name = separator.as_ref().map_or_else(String::clone, |separator| separator.name.to_owned());
-    let of_margin = separator.ok().map(|separator| {
-        let [square, product, constant] = perceptron.inner_products(&separator.weights, &first);
+    let name = separator.as_ref().map(|separator| separator.name);
+    let of_margin = separator.map(|separator| {
+        let [square, product, constant] = perceptron.inner_products(separator.weights, &first);
         let (gamma, length) = (separator.margin, square.sqrt());
         let parabola = Parabola::new(size, relative_rate, [1.0, product / length, constant]);
         let scale = (1.0 / gamma).max(relative_rate * product / length);
@@ -221,110 +221,30 @@ fn least(terms: &[Term], parabola: Parabola) -> (f64, f64) {
 
 // Margin of a function u: the least difference of scores of two documents of a query that the measure distinguishes,
 // divided by |u|. If it is above 0, u separates the documents.
-//
-// Let P be the least value of lambda |w|^2 + max(0, 1 - the least difference of w) over linear functions w, and gamma the
-// largest margin, 0 if no w separates. In the dual, the multiplier of the least difference is at most 1, so
-//
-// ```text
-// 2 lambda >= gamma^2:  P = 1 - gamma^2 / (4 lambda)         a lower bound of P bounds gamma from above
-// 2 lambda <= gamma^2:  P = lambda / gamma^2                 at the shortest w whose differences are at least 1
-// ```
-//
-// Without a known separator, lambda falls from the square of the largest norm until the minimum separates, or gamma is shown to
-// be 0 or tiny. The margin of a separator is at most gamma; it gives a lambda for the second line.
-
-/// Relative accuracy of the largest margin, and most iterations for one lambda.
-const RULE: StopRule = StopRule { tolerance: 1e-4, max_iterations: 100 };
-
-/// Values of lambda from which a separator is searched, in squares of the largest norm: margins from 2e-2 to 2e-5 of it.
-const LAMBDAS: [f64; 4] = [1.0, 1e-2, 1e-4, 1e-6];
-
-/// An upper bound of the margin, in the largest norm, below which no function separates but by rounding.
-const NO_MARGIN: f64 = 1e-7;
-
-/// Features of documents, read again in each iteration, up to which a separator is searched.
-const MOST_READ: usize = 4_000_000_000;
-
-/// Rows whose scores one thread computes.
-const ROWS: usize = 256;
-
-/// Numbers that the search keeps per document: the order and the weights of SLAM, and images of cutting planes.
-const NUMBERS: usize = 10;
 
 /// A function with a margin above 0.
-pub(super) struct Separator {
-    /// Where it comes from.
-    pub name: &'static str,
-    pub weights: Vec<f64>,
-    pub margin: f64,
+struct Separator<'a> {
+    name: &'static str,
+    weights: &'a [f64],
+    margin: f64,
 }
 
-/// The best known separator: of linear functions the one with the largest margin, otherwise the averaged or the last
-/// weights. Without one, the reason.
-///
-/// # Errors
-/// An interrupt; [`Error::Memory`](crate::base::error::Error::Memory).
-pub(super) fn best_separator(
-    perceptron: &Perceptron,
+/// The averaged or the last weights, whichever has the larger margin, if one of them separates.
+fn best_separator<'a>(
+    perceptron: &'a Perceptron,
     data: &Dataset,
-    average: &[f64],
+    average: &'a [f64],
     control: &Control,
-) -> Result<Result<Separator, String>> {
-    let separator = |name, weights: &[f64]| -> Result<Option<Separator>> {
+) -> Result<Option<Separator<'a>>> {
+    let mut best: Option<Separator<'_>> = None;
+    let functions = [("averaged weights", average), ("last weights", &*perceptron.progress.weights)];
+    for (name, weights) in functions {
         let margin = margin(perceptron, data, weights, control)?;
-        Ok(margin.map(|margin| Separator { name, weights: weights.to_vec(), margin }))
-    };
-    // 1. The functions of the training.
-    let known =
-        [separator("averaged weights", average)?, separator("last weights", &perceptron.progress.weights)?];
-    let better = |a: Separator, b: Separator| if b.margin > a.margin { b } else { a };
-    let known = known.into_iter().flatten().reduce(better);
-    let read = data.n_docs().saturating_mul(data.features.columns() + ROW_COST);
-    let iterations = RULE.max_iterations as usize;
-    let has_kernel = perceptron.progress.support.is_some();
-    let too_many = known.is_none() && read.saturating_mul(iterations * LAMBDAS.len()) > MOST_READ;
-    if has_kernel || too_many {
-        let reason = if has_kernel { "with a kernel" } else { "with this much data" };
-        let none = || {
-            format!("neither the averaged nor the last weights separate; others are not searched {reason}")
-        };
-        return Ok(known.ok_or_else(none));
-    }
-    let per_query = bytes_of::<(SlamQuery, f64, [usize; 2])>(data.n_queries());
-    let most_planes = iterations * LAMBDAS.len();
-    let planes = matrix_bytes(most_planes, 2 * data.features.columns() + most_planes);
-    let bytes = matrix_bytes(data.n_docs(), NUMBERS) + per_query + planes;
-    let _memory = control.reserve(bytes, "the largest margin of the documents", "train on fewer rows")?;
-    let least = LeastDifference::new(perceptron, data);
-    if least.of_scores(&vec![0.0; data.n_docs()]).0.is_infinite() {
-        return Ok(Err("no query has two documents that the measure distinguishes".to_owned()));
-    }
-    // 2. Any linear function that separates.
-    let (mut best, mut most) = (known, f64::INFINITY);
-    let norm = perceptron.progress.largest_norm;
-    if best.is_none() && norm > 0.0 {
-        let lambdas = LAMBDAS.map(|factor| factor * norm * norm);
-        let zero = vec![0.0; data.features.columns()];
-        let path = cutting_planes::minimize_path(&least, None, &zero, &lambdas, &RULE, control);
-        control.check()?;
-        for (Solution { w, report }, lambda) in path.into_iter().zip(lambdas) {
-            best = best.into_iter().chain(separator("largest margin", &w)?).reduce(better);
-            most = most.min((4.0 * lambda * (1.0 - report.objective + report.gap).max(0.0)).sqrt());
+        if let Some(margin) = margin.filter(|margin| best.as_ref().is_none_or(|best| *margin > best.margin)) {
+            best = Some(Separator { name, weights, margin });
         }
     }
-    let Some(best) = best else {
-        let shown =
-            if most <= NO_MARGIN * norm { String::new() } else { format!(" with a margin above {most:.1e}") };
-        return Ok(Err(format!("no linear function{shown} orders all documents as the grades do")));
-    };
-    // 3. The linear function with the largest margin.
-    let start: Vec<f64> =
-        best.weights.iter().map(|w| w / least.of_scores(&least.image(&best.weights)).0).collect();
-    let lambdas = [0.5 * best.margin * best.margin];
-    let path = cutting_planes::minimize_path(&least, None, &start, &lambdas, &RULE, control);
-    control.check()?;
-    let path = path.first().map(|path| separator("largest margin", &path.w)).transpose()?.flatten();
-    Ok(Ok(path.into_iter().fold(best, better)))
+    Ok(best)
 }
 
 /// The margin of a function; `None` unless it is above 0.
@@ -333,86 +253,17 @@ fn margin(perceptron: &Perceptron, data: &Dataset, u: &[f64], control: &Control)
     for query in 0..data.n_queries() {
         control.check()?;
         let scores = perceptron.scores(&data.documents(query), u, control)?;
-        let (difference, _) = least_difference(&perceptron.surrogate.of(data.labels(query)), &scores);
-        least = least.min(difference);
-        if difference.is_nan() || least <= 0.0 {
-            return Ok(None);
+        let rivals = perceptron.surrogate.of(data.labels(query)).rivals(&scores);
+        for (document, rival) in rivals.into_iter().enumerate() {
+            let difference = rival.map_or(f64::INFINITY, |rival| scores[document] - scores[rival]);
+            if difference.is_nan() || difference <= 0.0 {
+                return Ok(None);
+            }
+            least = least.min(difference);
         }
     }
     let length = perceptron.inner_products(u, u)[0].sqrt();
     Ok(Some(least / length).filter(|margin| margin.is_finite() && *margin > 0.0))
-}
-
-/// The least score difference between a document and a worse one of a query, and the two; infinite without such a pair.
-fn least_difference(query: &SlamQuery, scores: &[f64]) -> (f64, [usize; 2]) {
-    let pairs = query.rivals(scores).into_iter().enumerate().filter_map(|(i, rival)| Some([i, rival?]));
-    let difference = |[i, k]: [usize; 2]| (scores[i] - scores[k], [i, k]);
-    pairs.map(difference).fold((f64::INFINITY, [0; 2]), |a, b| if b.0 < a.0 || b.0.is_nan() { b } else { a })
-}
-
-/// max(0, 1 - the least difference of scores of all queries), of linear functions.
-struct LeastDifference<'a> {
-    data: &'a Dataset,
-    queries: Vec<SlamQuery>,
-}
-
-impl<'a> LeastDifference<'a> {
-    fn new(perceptron: &Perceptron, data: &'a Dataset) -> Self {
-        let query = |query: usize| perceptron.surrogate.of(data.labels(query));
-        Self { data, queries: (0..data.n_queries()).map(query).collect() }
-    }
-
-    /// The least difference and its two rows.
-    fn of_scores(&self, scores: &[f64]) -> (f64, [usize; 2]) {
-        let of = |number: usize| {
-            let rows = self.data.rows(number);
-            Ticks::default().add(ROW_COST * rows.len());
-            let (difference, pair) = least_difference(&self.queries[number], &scores[rows.clone()]);
-            (difference, pair.map(|document| rows.start + document))
-        };
-        let differences = parallel::map(self.queries.len(), of);
-        differences.into_iter().fold((f64::INFINITY, [0; 2]), |a, b| if b.0 < a.0 { b } else { a })
-    }
-}
-
-impl Objective for LeastDifference<'_> {
-    fn dim(&self) -> usize {
-        self.data.features.columns()
-    }
-
-    fn image(&self, w: &[f64]) -> Vec<f64> {
-        let mut image = vec![0.0; self.data.n_docs()];
-        parallel::each_of(image.chunks_mut(ROWS).collect(), |chunk, scores: &mut [f64]| {
-            let mut ticks = Ticks::default();
-            for (row, score) in (chunk * ROWS..).zip(scores) {
-                ticks.add(ROW_COST + w.len());
-                *score = self.data.features.row_dot(row, w);
-            }
-        });
-        image
-    }
-
-    fn linear_image(&self, v: &[f64]) -> Vec<f64> {
-        self.image(v)
-    }
-
-    fn transposed(&self, h: &[f64]) -> Vec<f64> {
-        let mut sum = vec![0.0; self.dim()];
-        for (row, factor) in h.iter().enumerate().filter(|(_, factor)| **factor != 0.0) {
-            let document = self.data.features.row_f64(row);
-            sum.iter_mut().zip(document).for_each(|(sum, value)| *sum += factor * value);
-        }
-        sum
-    }
-
-    fn value_at(&self, image: &[f64], slopes: &mut [f64]) -> f64 {
-        slopes.fill(0.0);
-        let (difference, [i, k]) = self.of_scores(image);
-        if difference < 1.0 {
-            (slopes[i], slopes[k]) = (-1.0, 1.0);
-        }
-        (1.0 - difference).max(0.0)
-    }
 }
 
 #[cfg(test)]

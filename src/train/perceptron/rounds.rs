@@ -19,7 +19,7 @@ use crate::math::{Element, TILE, dot};
 use crate::model::{OnlineRules, OnlineState, RoundRecord};
 
 /// Operations, for [`Ticks`], of a row besides its features.
-pub(super) const ROW_COST: usize = 16;
+const ROW_COST: usize = 16;
 
 /// Advice for support documents that take too much memory.
 const SMALLER_BUDGET: &str = "use a smaller budget (option 'budget'), or a linear kernel";
