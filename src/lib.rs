@@ -75,20 +75,14 @@
 //! | [`ndarray`], `rusqlite` (feature `sqlite`) | the versions of these crates that this crate uses |
 //!
 //! Features: `sqlite` (default) adds the SQL functions and needs SQLite; `bundled` compiles SQLite too; `loadable` is for
-//! building the extension, `linked` for the static library. Without `sqlite` no SQLite is linked. Parts that can be left
-//! out, all in the default: `plots` (plots and reports), `trees` (training of boosted trees), `search` (click logs,
-//! interleaving, full-text search) and `buckets` (training on packs of rows).
+//! building the extension, `linked` for the static library. Without `sqlite` no SQLite is linked.
 
-// Code that only one feature calls has no caller without it.
-#![cfg_attr(
-    not(all(feature = "plots", feature = "trees", feature = "search", feature = "buckets")),
-    allow(dead_code, unused_imports, unused_mut, unused_variables)
-)]
+// Without SQL, code for it has no caller.
+#![cfg_attr(not(feature = "sqlite"), allow(dead_code, unused_imports))]
 
 mod api;
 mod apply;
 mod base;
-#[cfg(feature = "buckets")]
 mod buckets;
 mod cost;
 mod data;
@@ -96,9 +90,7 @@ mod exchange;
 mod learn;
 mod math;
 mod model;
-#[cfg(feature = "plots")]
 mod plot;
-#[cfg(feature = "search")]
 mod search;
 #[cfg(feature = "sqlite")]
 mod sqlite;
@@ -121,9 +113,7 @@ pub mod internals {
     macro_rules! reexport {
         ($($module:ident)*) => { $(pub mod $module { pub use crate::$module::*; })* };
     }
-    reexport! { apply base cost data learn math model train trees }
-    #[cfg(feature = "search")]
-    reexport! { search }
+    reexport! { apply base cost data learn math model search train trees }
 }
 
 /// Whether `LTR_LONG` asks for the long forms of the tests.

@@ -30,7 +30,6 @@ impl Evaluation {
     }
 
     /// Removes metrics by their numbers.
-    #[cfg(feature = "sqlite")]
     pub fn remove(&mut self, metrics: std::ops::Range<usize>) {
         for values in &mut self.values {
             values.drain(metrics.clone());

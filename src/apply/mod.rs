@@ -5,16 +5,13 @@ mod contributions;
 mod function;
 mod importance;
 mod measure;
-#[cfg(feature = "sqlite")]
 mod mmr;
 mod monitor;
 pub mod paired;
 mod point;
-#[cfg(feature = "sqlite")]
 mod probability;
 mod recommend;
 mod score;
-#[cfg(feature = "sqlite")]
 mod unjudged;
 
 pub use contributions::{
@@ -22,17 +19,15 @@ pub use contributions::{
 };
 pub use function::{FeatureWeight, Fit, FitCache, function_for, function_weights};
 pub use importance::{ImportanceSpec, importance};
-#[cfg(feature = "plots")]
-pub use measure::{CalibrationBin, calibration};
-pub use measure::{Evaluation, METRIC_COST, constrained_scores, evaluate, selected_rows, without_relevant};
-#[cfg(feature = "sqlite")]
+pub use measure::{
+    CalibrationBin, Evaluation, METRIC_COST, calibration, constrained_scores, evaluate, selected_rows,
+    without_relevant,
+};
 pub use mmr::{UnitVectors, mmr};
 pub use monitor::{Finding, Status, drift, feature_findings};
 pub use paired::{Comparison, PairedTest, TestKind, holm, t_quantile, two_sided_t};
 pub use point::{PairScorer, PointScorer};
-#[cfg(feature = "sqlite")]
 pub use probability::Reliability;
 pub use recommend::{candidate_items, new_users, user_of_ratings};
 pub use score::{RowScorer, Scored, ScoringJob, Step, check_scores, unknown_values};
-#[cfg(feature = "sqlite")]
 pub use unjudged::{Depths, JudgedLists};

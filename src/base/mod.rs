@@ -34,12 +34,10 @@ pub use error::{Error, Result, nearest, shorten};
 pub use memory::{
     FEWER_LANDMARKS, Memory, Reservation, bytes_of, grow, grown_bytes, heap_bytes, matrix_bytes, zeros,
 };
-#[cfg(feature = "sqlite")]
-pub(crate) use param::LONGEST_VECTOR;
 pub use param::{Defaults, Named, POSITIVE, Params, Rule, stored_model};
 pub(crate) use param::{
-    Strict, each_element, json_problem, long_integer, most_elements, named, numbers, text_number,
-    whole_number,
+    LONGEST_VECTOR, Strict, each_element, json_problem, long_integer, most_elements, named, numbers,
+    text_number, whole_number,
 };
 pub use run::{POLL_INTERVAL, cores, on_pool, unwound};
 pub use temporary_file::TemporaryFile;

@@ -2,11 +2,9 @@
 
 use super::grid;
 use super::training::BucketTraining;
-#[cfg(feature = "trees")]
 use super::trees::PackTrees;
 use crate::base::{Error, Params, Result};
 use crate::train::algorithm::{AlgorithmDef, InBuckets};
-#[cfg(feature = "trees")]
 use crate::train::boosted_trees::TreesSpec;
 use crate::train::grid::GridSpec;
 use crate::train::probability;
@@ -34,7 +32,6 @@ pub fn training(algorithm: &AlgorithmDef, options: &Params) -> Result<Box<dyn Bu
             grid::check(&spec, &params)?;
             Ok(Box::new(spec))
         }
-        #[cfg(feature = "trees")]
         InBuckets::Passes => Ok(Box::new(PackTrees::new(TreesSpec::parse(&params)?)?)),
         InBuckets::No(problem) => Err(Error::Unsupported(format!("'{}' {problem}", algorithm.name))),
     }

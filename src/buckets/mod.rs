@@ -14,7 +14,6 @@ mod sums;
 #[cfg(test)]
 mod tests;
 mod training;
-#[cfg(feature = "trees")]
 mod trees;
 
 pub use algorithms::training;

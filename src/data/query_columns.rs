@@ -245,7 +245,6 @@ impl QueryValue {
     }
 
     /// Whether it is missing, a number, or a text that is a finite number.
-    #[cfg(feature = "sqlite")]
     pub(crate) fn is_number(&self) -> bool {
         *self == Self::Missing || self.cell().number().is_some()
     }

@@ -90,7 +90,6 @@ const CALLS: &[&str] = &[
     "SELECT ltr_fts_names('j')",
     "SELECT ltr_debug()",
     "SELECT ltr_ndcg(relevance, a) FROM j",
-    #[cfg(feature = "plots")]
     "SELECT length(ltr_report('lin', 'j'))",
     REGISTER,
 ];

@@ -227,7 +227,6 @@ fn other_work_stops_at_every_check() {
     }
 }
 
-#[cfg(feature = "plots")]
 #[test]
 fn plots_and_reports_stop_at_every_check() {
     let connection = connect();

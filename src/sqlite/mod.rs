@@ -58,11 +58,9 @@ pub fn register_with(connection: &Connection, files: Files) -> rusqlite::Result<
         usage::answer_table(connection, table)?;
     }
     aggregate::register(connection, &state)?;
-    #[cfg(feature = "buckets")]
     functions::buckets::register(connection, &state)?;
     functions::compare::register(connection, &state)?;
     state.complete();
-    #[cfg(feature = "search")]
     functions::fts::register(connection, &state);
     Ok(())
 }

@@ -69,7 +69,6 @@ pub enum InBuckets {
     /// As a point of the grid, from sums over buckets.
     Sums,
     /// As trees, in one process that reads the buckets several times.
-    #[cfg(feature = "trees")]
     Passes,
     /// Not at all: why, after the name of the algorithm, and what to do instead.
     No(&'static str),
@@ -283,7 +282,7 @@ pub struct LogStep {
     pub seconds: f64,
 }
 
-/// Name of the tree algorithm, which the feature `trees` adds.
+/// Name of the tree algorithm.
 pub const BOOSTED_TREES: &str = "boosted_trees";
 
 /// The preset with the loss `lambda_rank`.
@@ -306,9 +305,6 @@ pub fn find_name(name: &str) -> Result<&'static str> {
 /// An unknown name, with the known ones.
 pub fn find(name: &str) -> Result<&'static AlgorithmDef> {
     ALGORITHMS.iter().find(|algorithm| algorithm.name == name).copied().ok_or_else(|| {
-        if [BOOSTED_TREES, LAMBDAMART].contains(&name) && cfg!(not(feature = "trees")) {
-            return Error::Unsupported(format!("'{name}' needs a build with the feature \"trees\""));
-        }
         if name == IMPORTED {
             let problem = "'imported' is not an algorithm: it marks models of ltr_import, which cannot be trained or updated; train them \
                            in their library and import them again";

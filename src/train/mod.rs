@@ -5,7 +5,6 @@ pub mod algorithm;
 pub(crate) mod auto;
 pub(crate) mod averaged;
 pub(crate) mod baseline;
-#[cfg(feature = "trees")]
 pub(crate) mod boosted_trees;
 pub(crate) mod cofi_rank;
 pub(crate) mod column_report;
@@ -33,15 +32,8 @@ use algorithm::AlgorithmDef;
 pub const ALGORITHMS: &[&AlgorithmDef] = &all();
 
 /// Algorithms outside the grid.
-const OTHERS: &[&AlgorithmDef] = &[
-    &auto::DEF,
-    #[cfg(feature = "trees")]
-    &boosted_trees::DEF,
-    #[cfg(feature = "trees")]
-    &boosted_trees::LAMBDAMART,
-    &perceptron::DEF,
-    &cofi_rank::DEF,
-];
+const OTHERS: &[&AlgorithmDef] =
+    &[&auto::DEF, &boosted_trees::DEF, &boosted_trees::LAMBDAMART, &perceptron::DEF, &cofi_rank::DEF];
 
 const fn all() -> [&'static AlgorithmDef; grid::PRESETS.len() + OTHERS.len()] {
     let mut all = [OTHERS[0]; grid::PRESETS.len() + OTHERS.len()];

@@ -15,14 +15,12 @@ use crate::learn::smoothing::SmoothingKind;
 use crate::learn::solve;
 use crate::learn::space::Form;
 use crate::model::{MAX_BUDGET, MAX_COUNT_WEIGHT, MAX_NEGATIVES};
-#[cfg(feature = "search")]
 use crate::search::{
     clicks::{CLICK_MODEL_NAMES, Method},
     text::Words,
 };
 use crate::train::algorithm::{AlgorithmDef, Feedback, Weighting};
 use crate::train::report::ReportLength;
-#[cfg(feature = "trees")]
 use crate::trees::{MAX_BINS, MAX_DEPTH, RowWeights};
 
 /// A kind of call, by the options that it accepts.
@@ -293,19 +291,12 @@ pub const OPTIONS: &[OptionDef] = &[
     def("solver", "radius", Rule::Or(&[POSITIVE, Rule::Several(&POSITIVE), Rule::OneOf(&["auto"])]), "1", TRAIN, "largest length of the weights with penalty ball, their length with sphere; replaces lambda").searchable(),
     def("perceptron", "budget", Rule::Integer(1, MAX_BUDGET as u64), "1000", TRAIN, "largest number of support documents of the perceptron with a kernel").searchable().with("kernel", "gaussian"),
     def("perceptron", "learning_rate", POSITIVE, "null", TRAIN, "step size of the perceptron, or factor of each boosted tree").searchable().common(),
-    #[cfg(feature = "trees")]
     def("trees", "trees", Rule::Or(&[Rule::Integer(1, 10_000), Rule::OneOf(&["auto"])]), "\"auto\"", TRAIN, "number of boosted trees; auto: up to 1000, until validation finds no improvement").searchable().common(),
-    #[cfg(feature = "trees")]
     def("trees", "depth", Rule::Integer(1, MAX_DEPTH as u64), "6", TRAIN, "number of splits on the way to a leaf of a boosted tree").searchable(),
-    #[cfg(feature = "trees")]
     def("trees", "feature_fraction", Rule::Above(0.0, 1.0), "null", TRAIN, "fraction of the features that each boosted tree may split, drawn at random").searchable(),
-    #[cfg(feature = "trees")]
     def("trees", "row_weights", Rule::OneOf(RowWeights::NAMES), "\"exponential\"", TRAIN, "random factors of the weights of rows in each boosted tree: exponential with mean 1, or none").searchable(),
-    #[cfg(feature = "trees")]
     def("trees", "seeds", Rule::Integer(1, 100), "1", TRAIN, "number of ensembles of boosted trees with different random choices, whose scores are averaged").searchable(),
-    #[cfg(feature = "trees")]
     def("trees", "bins", Rule::Integer(2, MAX_BINS as u64), "64", TRAIN, "largest number of bins of a feature, between which boosted trees split").searchable(),
-    #[cfg(feature = "trees")]
     def("trees", "query_columns", Rule::Or(&[Rule::Flag, Rule::OneOf(&["auto"])]), "\"auto\"", TRAIN, "whether boosted trees also split the query features of the source; auto: if validation favors it").searchable(),
     def("perceptron", "update_on", Rule::OneOf(Active::NAMES), "\"margin\"", TRAIN, "documents that cause an update of the perceptron: within the margin of a worse one, or not above it").searchable(),
     def("perceptron", "average", Rule::Flag, "true", TRAIN, "whether the perceptron scores with the mean of its weights over all queries, not with the last weights").searchable(),
@@ -341,9 +332,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("tests", "test", Rule::OneOf(TestKind::NAMES), "\"randomization\"", TESTS, "paired test of two series of values: random signs of the differences, Student's t, bootstrap, or signed ranks"),
     def("tests", "samples", Rule::Integer(100, 1_000_000), "null", Calls::of(&[Use::Compare, Use::PairedTest, Use::Explain]), "number of random draws of a paired test (default 10000) or of an explanation (default 200)"),
     def("tests", "confidence", Rule::Between(0.5, 0.9999), "0.95", Calls::of(&[Use::Compare, Use::PairedTest, Use::Importance, Use::InterleaveResult, Use::EvaluateClicks]), "probability that the interval covers the true difference or value"),
-    #[cfg(feature = "search")]
     def("tests", "power", Rule::Between(0.5, 0.9999), "0.8", Calls::of(&[Use::InterleaveResult]), "probability of a p-value of at most 1 - confidence, for which more_impressions is computed"),
-    #[cfg(feature = "search")]
     def("tests", "min_difference", Rule::Between(0.0001, 1.0), "null", Calls::of(&[Use::InterleaveResult]), "smallest true difference to find, for which more_impressions is computed; default: the observed one"),
     def("choosing", "seed", Rule::Integer(0, u64::MAX), "0", Calls::of(&[Use::Train, Use::Fit, Use::CrossValidate, Use::Compare, Use::Interleave, Use::PairedTest, Use::Explain, Use::Importance]), "seed of held-out parts, random orders and samples; of ltr_interleave: id of the impression").common(),
     def("limits", "threads", Rule::Integer(1, 1024), "null", FIT_OR_SCORE, "number of threads; default: all cores").common(),
@@ -365,25 +354,15 @@ pub const OPTIONS: &[OptionDef] = &[
     def("metrics", "max_grade", Rule::Above(0.0, 1000.0), "null", MEASURES, "highest grade, for ERR; default: the maximum of the list"),
     def("metrics", "threshold", Rule::Between(-1e9, 1e9), "1", Calls::of(&[Use::Train, Use::Fit, Use::CrossValidate, Use::Evaluate, Use::Compare, Use::Importance, Use::Metric]), "lowest relevance that counts as relevant; in training for the option probability and the loss svm_map"),
     def("metrics", "alpha", Rule::Between(0.0, 1.0), "0.5", Calls::of(&[Use::Metric]), "loss of value of a repeated subtopic, for alpha_ndcg"),
-    #[cfg(feature = "search")]
     def("clicks", "model", Rule::OneOf(&CLICK_MODEL_NAMES), "\"auto\"", Calls::of(&[Use::Judgments]), "click model; auto: the one that predicts held-out impressions best"),
-    #[cfg(feature = "search")]
     def("clicks", "thresholds", Rule::Several(&Rule::Between(0.0, 1.0)), "null", Calls::of(&[Use::Judgments]), "attractiveness from which the relevance is 1, 2, ...; replaces quantiles"),
-    #[cfg(feature = "search")]
     def("clicks", "quantiles", Rule::Several(&Rule::Between(0.0, 1.0)), "[0.5, 0.75, 0.9]", Calls::of(&[Use::Judgments]), "the same as quantiles of the attractiveness of all documents in the log"),
-    #[cfg(feature = "search")]
     def("clicks", "propensities", TEXT_OR_ARRAY, "null", Calls::of(&[Use::Judgments, Use::EvaluateClicks]), "propensities: an array by position from 1, or a source; default: estimated from the log by em"),
-    #[cfg(feature = "search")]
     def("clicks", "event_weights", Rule::Object, "null", Calls::of(&[Use::ClickModels, Use::Propensities, Use::Judgments, Use::EvaluateClicks]), "columns of a log with further events and their weights, as in {\"cart\": 2, \"purchase\": 5}"),
-    #[cfg(feature = "search")]
     def("clicks", "clip", Rule::Between(0.0001, 1.0), "0.01", Calls::of(&[Use::EvaluateClicks]), "smallest propensity; smaller ones count as this one, which limits the weight of a click"),
-    #[cfg(feature = "search")]
     def("clicks", "method", Rule::OneOf(Method::NAMES), "\"em\"", Calls::of(&[Use::Propensities]), "estimator: em (position-based model), harvest (documents shown at several positions), or both"),
-    #[cfg(feature = "search")]
     def("text", "words", Rule::OneOf(Words::NAMES), "\"any\"", Calls::of(&[Use::FtsQuery]), "words that a match has: at least one, or all"),
-    #[cfg(feature = "search")]
     def("text", "table", Rule::Text, "null", Calls::of(&[Use::FtsQuery]), "full-text table whose tokenizer splits the text; default: any tokenizer"),
-    #[cfg(feature = "search")]
     def("text", "prefix", Rule::Flag, "false", Calls::of(&[Use::FtsQuery]), "whether the last word also matches words that it begins"),
     def("rows", "feature_count", Rule::Integer(1, 1_000_000), "null", Calls::of(&[Use::Letor]), "number of features; default: the highest number in the file"),
     def("rows", "first_feature", Rule::Integer(0, 1), "1", Calls::of(&[Use::Letor]), "number of the first feature in the file: 1, or 0 as scikit-learn, LightGBM and XGBoost write it"),

@@ -74,7 +74,6 @@ impl Training {
     }
 
     /// The spec; `None` if cross-validation chooses among several.
-    #[cfg(feature = "buckets")]
     pub fn spec(&self) -> Option<&dyn TrainingSpec> {
         match &self.plan {
             Plan::One(spec) => Some(&**spec),

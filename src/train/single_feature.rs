@@ -245,7 +245,6 @@ fn best_elsewhere(measured: &[Ranking], measure: Measure<'_>, part: usize) -> Op
 }
 
 /// The best single feature, measured on queries that did not choose it.
-#[cfg(feature = "plots")]
 pub struct CrossFitted {
     /// The mean of the metric.
     pub value: f64,
@@ -258,7 +257,6 @@ pub struct CrossFitted {
 ///
 /// # Errors
 /// An interrupt.
-#[cfg(feature = "plots")]
 pub fn cross_fitted(
     data: &Dataset,
     measure: Measure<'_>,
@@ -324,7 +322,7 @@ fn measured(
     Ok(parallel::try_map(features, of_feature)?.into_iter().flatten().collect())
 }
 
-#[cfg(all(test, feature = "plots"))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::data::{DatasetBuilder, FinishOptions, Id, Missing, NewRow, QueryValues};

@@ -4,33 +4,23 @@
 //! a level have the same split (Kohavi & Li 1995; Prokhorenkova et al. 2018), so a leaf is the number whose bits are the
 //! outcomes of the splits. The leaves of all trees are a finite map of documents, and the score is linear in it.
 
-#[cfg(feature = "trees")]
 mod bins;
-#[cfg(feature = "trees")]
 mod boost;
 mod columns;
 mod forest;
 pub mod general;
-#[cfg(feature = "trees")]
 mod histogram;
-#[cfg(feature = "trees")]
 mod leaves;
-#[cfg(feature = "trees")]
 mod monotone;
-#[cfg(feature = "trees")]
 mod objective;
-#[cfg(feature = "trees")]
 mod parts;
-#[cfg(feature = "trees")]
 mod rows;
 mod scores;
-#[cfg(feature = "trees")]
 #[cfg(test)]
 mod tests;
 
 pub use columns::Keyed;
 pub use forest::{Forest, Split};
-#[cfg(feature = "trees")]
 pub use {
     bins::{Binned, MAX_BINS},
     boost::{Boosting, Fitted, Prepared, RowWeights, TreeOptions},

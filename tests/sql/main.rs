@@ -38,7 +38,6 @@ mod fold_groups;
 mod fts;
 mod fts_loading;
 mod generalization;
-#[cfg(feature = "plots")]
 mod guide_plots;
 mod implicit;
 mod imported;
@@ -56,9 +55,7 @@ mod names;
 mod paper_example;
 mod perceptron;
 mod perceptron_theory;
-#[cfg(feature = "plots")]
 mod plot_effect;
-#[cfg(feature = "plots")]
 mod plots;
 mod prior;
 mod probability;

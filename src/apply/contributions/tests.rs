@@ -53,7 +53,6 @@ fn sampled_contributions_of_a_kernel_are_within_their_stated_errors() {
 }
 
 /// The Shapley values of 10 features by the scores of all 1,024 mixed documents.
-#[cfg(feature = "trees")]
 #[test]
 fn tree_contributions_match_a_sum_over_all_feature_sets() {
     for (scale, seed) in [("none", 3), ("quantile", 4)] {

@@ -5,10 +5,8 @@ pub(crate) mod list;
 mod params;
 pub(crate) mod rule;
 
-#[cfg(feature = "sqlite")]
-pub(crate) use json::LONGEST_VECTOR;
 pub(crate) use json::{
-    Strict, each_element, json_problem, long_integer, most_elements, numbers, text_number,
+    LONGEST_VECTOR, Strict, each_element, json_problem, long_integer, most_elements, numbers, text_number,
 };
 pub use params::{Defaults, Params};
 pub use rule::Named;

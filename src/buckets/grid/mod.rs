@@ -15,5 +15,4 @@ mod statistics;
 mod train;
 
 pub use check::check;
-#[cfg(feature = "trees")]
 pub use statistics::{Count, DataStatistics, First, STATISTICS, wrong_length};

@@ -48,7 +48,6 @@ pub use functions::{
 };
 #[doc(hidden)]
 pub use mean::{Mean, StandardError, Undefined};
-#[cfg(feature = "sqlite")]
 pub(crate) use named::LARGEST_VALUE;
 #[doc(hidden)]
 pub use named::{Judgments, Metric, SubtopicMetric};

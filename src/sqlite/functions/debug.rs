@@ -3,7 +3,6 @@
 use serde_json::json;
 
 use crate::base::Result;
-#[cfg(feature = "search")]
 use crate::sqlite::functions::fts;
 use crate::sqlite::glue::run_limits::running;
 use crate::sqlite::glue::{Output, PURE, ScalarCall, ScalarFunction};
@@ -17,9 +16,6 @@ pub const VERSION: ScalarFunction =
 pub const DEBUG: ScalarFunction = ScalarFunction::new("ltr_debug", "", debug);
 
 fn debug(call: &ScalarCall<'_>) -> Result<Output> {
-    #[cfg(not(feature = "search"))]
-    let fts5 = serde_json::Value::Null;
-    #[cfg(feature = "search")]
     let fts5 = call.with_connection(|connection| Ok(fts::status(connection, call.state)))?;
     Ok(Output::Json(json!({
         "version": env!("CARGO_PKG_VERSION"),

@@ -47,7 +47,6 @@ pub struct ScoredDocuments {
     /// One score per document; documents that a constraint removes from the list are below all others.
     pub(super) scores: Vec<f64>,
     /// Whether the fingerprint says that the rows are the training data.
-    #[cfg(feature = "plots")]
     pub(super) in_training: bool,
     /// The map from scores to probabilities; `None` for lists with a constraint.
     pub(super) probability: Option<Probability>,
@@ -110,7 +109,6 @@ pub(super) fn training_rows(request: &RankingCall<'_>, rows: &SourceRows) -> Res
 /// Scores the judged rows of a call's source.
 pub(super) fn scored_judged(request: &RankingCall<'_>, rows: SourceRows) -> Result<ScoredDocuments> {
     let training = training_rows(request, &rows)?;
-    #[cfg(feature = "plots")]
     let in_training = training.is_some();
     let SourceRows { data, roles, read_report } = rows;
     let constraint = request.constraint()?;
@@ -127,7 +125,6 @@ pub(super) fn scored_judged(request: &RankingCall<'_>, rows: SourceRows) -> Resu
     Ok(ScoredDocuments {
         data,
         scores,
-        #[cfg(feature = "plots")]
         in_training,
         probability: request
             .handle

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
-#[cfg(feature = "buckets")]
 use super::buckets;
 use crate::apply::{FeatureWeight, Fit, ScoringJob, function_for, function_weights};
 use crate::base::{Error, Result, Strict};
@@ -23,7 +22,6 @@ use crate::sqlite::store::{NamedVersion, model, named_version};
 pub const INFO: ScalarFunction = ScalarFunction::new("ltr_info", "model", info);
 
 fn info(call: &ScalarCall<'_>) -> Result<Output> {
-    #[cfg(feature = "buckets")]
     if let Some(state) = buckets::info(call.context.get_raw(0))? {
         return Ok(state);
     }

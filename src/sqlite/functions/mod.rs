@@ -5,36 +5,27 @@
 
 mod activate;
 pub mod aggregate;
-#[cfg(feature = "buckets")]
 pub mod buckets;
-#[cfg(feature = "search")]
 mod clicks;
 pub mod compare;
 mod cross_validate;
 mod debug;
 mod end_to_end;
 mod evaluate;
-#[cfg(feature = "search")]
 mod evaluate_clicks;
 mod explain;
 mod export;
-#[cfg(feature = "search")]
 pub mod fts;
-#[cfg(feature = "search")]
 mod fts_api;
 mod inspect;
-#[cfg(feature = "search")]
 mod interleave;
 mod letor;
 mod monitor;
-#[cfg(feature = "plots")]
 mod plot;
-#[cfg(feature = "plots")]
 pub mod plot_ranked;
 mod rank;
 mod ranking_call;
 mod recommend;
-#[cfg(feature = "plots")]
 mod report;
 mod score;
 mod search;
@@ -53,11 +44,8 @@ pub const SCALARS: &[&[&ScalarFunction]] = &[
     &[&score::SCORE, &score::SCORE_FOR_QUERY, &score::PREFER, &score::PREFER_FOR_QUERY],
     &[&vector::VEC, &vector::VEC_TO_JSON, &export::EXPORT, &export::IMPORT],
     &[&inspect::INFO, &debug::VERSION, &debug::DEBUG],
-    #[cfg(feature = "buckets")]
     &[&buckets::BUCKET, &buckets::BEGIN, &buckets::PARTIAL, &buckets::STEP, &buckets::FINISH],
-    #[cfg(feature = "plots")]
     &[&plot::PLOT, &report::REPORT],
-    #[cfg(feature = "search")]
     &[&fts::FTS, &fts::FTS_NAMES, &fts::FTS_QUERY, &fts::FTS_QUERY_FOR],
 ];
 
@@ -75,8 +63,6 @@ pub const TABLES: &[&[&TableFunction]] = &[
     &[&recommend::RECOMMEND, &recommend::FACTORS, &inspect::WEIGHTS, &inspect::NEIGHBORS],
     &[&explain::EXPLAIN, &explain::EXPLAIN_RANK, &explain::IMPORTANCE, &inspect::TRAINING_LOG],
     &[&tables::ALGORITHM_TABLE, &tables::METRIC_TABLE, &tables::OPTION_TABLE, &letor::LETOR],
-    #[cfg(feature = "search")]
     &[&interleave::INTERLEAVE, &interleave::INTERLEAVE_RESULT, &evaluate_clicks::EVALUATE_CLICKS],
-    #[cfg(feature = "search")]
     &[&clicks::CLICK_MODEL_TABLE, &clicks::PROPENSITIES, &clicks::JUDGMENTS],
 ];

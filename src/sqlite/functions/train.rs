@@ -14,7 +14,6 @@ use rusqlite::types::ValueRef;
 use serde::Serialize;
 use serde_json::json;
 
-#[cfg(feature = "buckets")]
 use super::buckets;
 use super::training::{About, Trained, TrainingReport, TrainingRows, most_bytes, read_spec, read_training};
 use crate::base::{Error, Params, Reservation, Result, shorten};
@@ -171,7 +170,6 @@ impl<'a> TrainRequest<'a> {
         let (options, input) = (&training.options, training.input());
         let source = &Source::resolve(connection, text, limits)?;
         let call = SourceCall { connection, source, options, values, limits };
-        #[cfg(feature = "buckets")]
         if let Some(trained) = buckets::train(call, training, text)? {
             return Ok(trained);
         }

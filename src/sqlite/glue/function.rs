@@ -85,7 +85,6 @@ impl ScalarCall<'_> {
     ///
     /// # Errors
     /// Errors of `body`; an interrupt.
-    #[cfg(feature = "plots")]
     #[allow(unsafe_code, reason = "table-valued functions keep statements")]
     pub fn with_call<T>(
         &self,

@@ -12,7 +12,6 @@ use super::probe::Database;
 use crate::apply::FitCache;
 use crate::base::parallel::lock;
 use crate::base::{BoundedCache, Error, Reservation, Result};
-#[cfg(feature = "buckets")]
 use crate::buckets::rounds;
 use crate::data::Id;
 use crate::model::{Key, Model};
@@ -72,7 +71,6 @@ pub struct State {
     /// Whether the first attempt failed.
     fts5_was_late: AtomicBool,
     /// The last training in buckets, and its bytes.
-    #[cfg(feature = "buckets")]
     round: Mutex<Option<(Vec<u8>, Arc<rounds::State>)>>,
 }
 
@@ -89,7 +87,6 @@ impl State {
             planned: AtomicUsize::new(0),
             fts5: Mutex::default(),
             fts5_was_late: AtomicBool::new(false),
-            #[cfg(feature = "buckets")]
             round: Mutex::default(),
         })
     }
@@ -148,7 +145,6 @@ impl State {
     ///
     /// # Errors
     /// Bytes that are not a state.
-    #[cfg(feature = "buckets")]
     pub fn round(&self, bytes: &[u8]) -> Result<Arc<rounds::State>> {
         if let Some((_, round)) = lock(&self.round).as_ref().filter(|(known, _)| known == bytes) {
             return Ok(Arc::clone(round));

@@ -10,10 +10,8 @@ mod cells;
 mod column_choice;
 pub mod judged;
 pub mod judgments;
-#[cfg(feature = "search")]
 pub mod log;
 mod names;
-#[cfg(feature = "search")]
 pub mod parts;
 pub mod passes;
 pub mod read_spec;
@@ -22,7 +20,6 @@ pub mod roles;
 #[allow(clippy::module_inception, reason = "the file of the type Source")]
 mod source;
 
-#[cfg(feature = "buckets")]
 pub use column_choice::is_default_name;
 pub use names::{TableName, name_forms, quote};
 pub use source::{QUERY_PARAMETER, Source, is_missing, is_query};

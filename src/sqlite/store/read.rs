@@ -282,7 +282,6 @@ impl<'a> Store<'a> {
     }
 
     /// The version of a model before this one, if there is one.
-    #[cfg(feature = "plots")]
     pub fn previous(&self, of: &NamedVersion) -> Result<Option<i64>> {
         let sql = format!("SELECT max(version) FROM {} WHERE name = ?1 AND version < ?2", self.table());
         let before = (&of.name, of.version);

@@ -10,7 +10,6 @@ mod refit;
 mod report;
 mod spec;
 mod training;
-#[cfg(feature = "trees")]
 mod trees;
 mod trial;
 

@@ -90,7 +90,6 @@ impl TrainingSpec for AutoSpec {
         let joined = rule.as_ref().filter(|_| self.joins_kernels(set.dependence));
         let mut copies = Copies::new(&data, joined, baseline.as_ref());
         let mut grown: Option<Grown> = None;
-        #[cfg(feature = "trees")]
         if self.kernel.is_none() && judged >= super::candidates::FEW_QUERIES {
             grown = self.grow(&is_judged, &mut copies, rule.as_ref(), &sample, control)?;
         }

@@ -150,7 +150,6 @@ fn an_algorithm_lists_the_options_of_its_own_loss_smoothing_and_penalty() {
         let algorithm = crate::train::algorithm::find(name).expect("an algorithm");
         OPTIONS.iter().any(|option| option.key == key && option.acts_in(algorithm))
     };
-    #[cfg(feature = "trees")]
     assert!(lists("boosted_trees", "trees") && !lists("boosted_trees", "cost_weights"));
     assert!(lists("rank_svm", "landmarks") && !lists("rank_svm", "neighbors"));
     assert!(lists("q_svm", "neighbors") && lists("eigen_rank", "components"));

@@ -1,13 +1,11 @@
 //! Which column of a source has which role.
 
 mod choice;
-#[cfg(feature = "search")]
 mod log;
 mod messages;
 mod names;
 
 pub use choice::ColumnChoice;
-#[cfg(feature = "search")]
 pub use log::{interleaved_columns, log_columns};
 pub use messages::LikeIds;
 pub use names::{is_default_name, is_role_name};
