@@ -40,8 +40,8 @@ pub use optim::cutting_planes::l1::sum_of_absolutes;
 pub use optim::cutting_planes::{Bundle, Planes};
 pub use optim::objective::{axpy, difference, moved, norm};
 pub use optim::{
-    Best, Method, Objective, Point, Ridge, Solution, SolveReport, Step, Stop, StopRule, cutting_planes,
-    iterate, lbfgs, newton_cg, projected_gradient, several_starts, solve_path,
+    Best, Method, Objective, Point, Ridge, Solution, SolveReport, Step, Stop, StopRule, iterate, lbfgs,
+    newton_cg, projected_gradient, several_starts, solve_path,
 };
 #[cfg(test)]
 pub use order::all_orders;

@@ -92,6 +92,29 @@ impl Calls {
     }
 }
 
+/// A kind of training, by the options that it reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reader {
+    /// The presets of the grid.
+    Grid,
+    Trees,
+    Auto,
+    Perceptron,
+    /// `cofi_rank` on ratings.
+    Ratings,
+    /// `cofi_rank` on pairs, by least squares over all items.
+    Pairs,
+}
+
+use Reader::{Auto, Grid, Pairs, Perceptron, Ratings, Trees};
+
+impl Reader {
+    /// Whether this kind of training reads an option.
+    pub fn reads(self, key: &str) -> bool {
+        OPTIONS.iter().any(|def| def.key == key && def.readers.contains(&self))
+    }
+}
+
 /// Reaction of `ltr_update` if its argument no longer names the version that it read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnConflict {
@@ -117,6 +140,8 @@ pub struct OptionDef {
     pub used_by: Calls,
     /// Whether trainings also take an array of its values, and cross-validation then chooses among them.
     pub searchable: bool,
+    /// The kinds of training that read it; empty if all accept it, or none.
+    readers: &'static [Reader],
     /// Another option, and a value of it with which this one acts.
     pub companion: Option<(&'static str, &'static str)>,
     /// The subject: `common` for options of most calls.
@@ -134,6 +159,10 @@ impl OptionDef {
 
     const fn searchable(self) -> Self {
         Self { searchable: true, ..self }
+    }
+
+    const fn read_by(self, readers: &'static [Reader]) -> Self {
+        Self { readers, ..self }
     }
 
     const fn with(self, option: &'static str, value: &'static str) -> Self {
@@ -214,7 +243,17 @@ const fn def(
     used_by: Calls,
     summary: &'static str,
 ) -> OptionDef {
-    OptionDef { key, rule, default, summary, used_by, searchable: false, companion: None, family }
+    OptionDef {
+        key,
+        rule,
+        default,
+        summary,
+        used_by,
+        searchable: false,
+        readers: &[],
+        companion: None,
+        family,
+    }
 }
 
 /// Keys of the option `columns`. All but the last have names of columns.
@@ -257,77 +296,77 @@ pub const OPTIONS: &[OptionDef] = &[
     def("rows", "params", Rule::Or(&[Rule::Array, Rule::Object]), "null", READS, "values for ?1, ?2, ... (array) or :name (object) in the SELECT of the source").common(),
     def("rows", "columns", Rule::Object, "null", READS, "columns of each role, and columns to ignore, such as {\"query\": \"session\", \"ignore\": [\"price\"]}").common(),
     def("rows", "missing", Rule::OneOf(Missing::NAMES), "\"error\"", FIT_OR_SCORE, "value for NULL features: error, 0, or the mean of the training; branch: each split of a tree decides").common(),
-    def("query features", "query_features", Rule::OneOf(QueryFeatureKind::NAMES), "null", TRAIN, "origin of query features: named columns, or constants or means of document features").searchable().common(),
-    def("query features", "query_distance", TEXT_OR_OBJECT, "{}", TRAIN, "how query features are compared, by name; learned: numbers with weights learned from the judgments").searchable(),
-    def("query features", "query_scale", Rule::OneOf(QueryScale::NAMES), "\"standard\"", TRAIN, "scaling of query features for distances").searchable(),
-    def("rows", "scale", Rule::OneOf(&SCALES), "null", TRAIN, "scaling of document features; none+quantile_minmax: of boosted_trees, one ensemble for each, averaged").searchable().common(),
-    def("solver", "kernel", TEXT_OR_OBJECT, "null", TRAIN, "kernel by name, or with parameters as in {\"gaussian\": {\"gamma\": \"median\"}}").searchable().common(),
-    def("solver", "landmarks", Rule::Integer(1, 5000), "1000", TRAIN, "largest number of training documents (with form ranking: pairs) that span the space of a kernel").searchable().with("kernel", "gaussian"),
-    def("query features", "smoothing", Rule::OneOf(SmoothingKind::NAMES), "null", TRAIN, "weights of training queries for a target query; the default depends on the algorithm").searchable().common(),
-    def("query features", "neighbors", Rule::Or(&[Rule::Integer(1, 1_000_000_000), Rule::OneOf(&["auto"])]), "\"auto\"", TRAIN, "number of nearest training queries, and all others at the last distance; auto: 5 to 100, by the statistic").searchable(),
-    def("query features", "novel_neighbors", Rule::Integer(1, 1_000_000_000), "null", TRAIN, "the same for queries that are not in the training set; default: neighbors").searchable(),
-    def("query features", "bandwidth", Rule::Or(&[Rule::Above(0.0, 1e150), Rule::Median, Rule::OneOf(&["median", "rate"])]), "\"median\"", TRAIN, "distance h in the weights of training queries: a number, a multiple of the median distance, or its rate in n").searchable(),
-    def("query features", "prior", Rule::OneOf(Prior::NAMES), "null", TRAIN, "center of the penalty: 0, a function of all queries (auto: rule 4.11), least squares, or a stored model").searchable(),
-    def("query features", "interaction", Rule::OneOf(Interaction::NAMES), "null", TRAIN, "products with query features, or Gaussian functions of them, in the function of all queries; auto: if queries differ").searchable(),
-    def("solver", "form", Rule::OneOf(Form::NAMES), "\"scoring\"", TRAIN, "scoring: f(x) scores a document; ranking: f(x, x') is the preference between two documents").searchable(),
-    def("solver", "solver", Rule::OneOf(solve::NAMES), "\"auto\"", TRAIN, "optimization algorithm"),
-    def("loss", "loss", Rule::OneOf(loss::NAMES), "null", TRAIN, "loss function; the default depends on the algorithm").searchable().common(),
-    def("loss", "centering", Rule::OneOf(Centering::NAMES), "\"query\"", TRAIN, "whether the loss squared centers scores and grades within each query").searchable(),
-    def("loss", "pair_weights", Rule::OneOf(PairWeights::NAMES), "\"equal\"", TRAIN, "weights of pairs in the pairwise losses: equal, or the difference of their grades, or of their gains 2^y - 1").searchable(),
-    def("solver", "weighting", Rule::OneOf(Weighting::NAMES), "\"queries\"", TRAIN, "weights of queries in the mean loss: equal, or proportional to their number of documents or pairs").searchable(),
-    def("loss", "target", Rule::OneOf(Target::NAMES), "null", TRAIN, "targets of the loss list_net and of cofi_rank: grades y or gains 2^y - 1; default: grade; cofi_rank: gain").searchable(),
-    def("loss", "label_order", Rule::OneOf(LabelOrder::NAMES), "\"random\"", TRAIN, "order of equal grades in the loss list_mle: random by the seed, or as the documents come").searchable(),
-    def("loss", "cost_weights", TEXT_OR_OBJECT, "\"swap\"", TRAIN, "weights of the loss cs_list_mle: swap, unit, rank, or an object of weights by grade").searchable(),
-    def("loss", "truncation", Rule::Integer(1, 1_000_000_000), "null", TRAIN, "number of top ranks that the losses cs_list_mle (default: all) and lambda_rank (default: 10) weight").searchable(),
-    def("loss", "measure", Rule::Text, "null", TRAIN, "metric inside the training loss; lambda is chosen by the option metric").searchable(),
-    def("loss", "position_weights", Rule::Several(&Rule::Between(0.0, 1e9)), "null", TRAIN, "own weights by position instead of measure: for slam in the ideal order, for direct in the ranking, never rising"),
-    def("loss", "grade_weights", Rule::Several(&Rule::Between(0.0, 1e9)), "null", TRAIN, "worth of documents of grade 0, 1, ... in the loss direct, instead of the gains of measure"),
-    def("loss", "sigma", Rule::Between(1e-9, 1e9), "null", TRAIN, "first width of the smoothed positions in the loss smooth_grad; default: from the scores at the start").searchable(),
-    def("loss", "margin", Rule::Above(0.0, 1e9), "1", TRAIN, "margin of the loss slam between a document and documents of lower grades").searchable(),
-    def("loss", "label_ties", Rule::OneOf(LabelTies::NAMES), "null", TRAIN, "weights of equal grades in slam and cs_list_mle: average (default, but not without truncation), or by document order").searchable(),
-    def("loss", "slot_costs", Rule::Several(&Rule::Between(1e-9, 1e9)), "null", TRAIN, "cost of a wrong document at each slot in the loss matching, slots in ascending order"),
-    def("solver", "penalty", Rule::OneOf(PenaltyKind::NAMES), "null", TRAIN, "regularization: ridge, spectral, ball, sphere or l1").searchable(),
-    def("solver", "components", Rule::Or(&[POSITIVE, Rule::Several(&POSITIVE), Rule::OneOf(&["auto"])]), "null", TRAIN, "largest number of eigenfunctions with penalty spectral; replaces lambda").searchable(),
-    def("solver", "radius", Rule::Or(&[POSITIVE, Rule::Several(&POSITIVE), Rule::OneOf(&["auto"])]), "1", TRAIN, "largest length of the weights with penalty ball, their length with sphere; replaces lambda").searchable(),
-    def("perceptron", "budget", Rule::Integer(1, MAX_BUDGET as u64), "1000", TRAIN, "largest number of support documents of the perceptron with a kernel").searchable().with("kernel", "gaussian"),
-    def("perceptron", "learning_rate", POSITIVE, "null", TRAIN, "step size of the perceptron, or factor of each boosted tree").searchable().common(),
-    def("trees", "trees", Rule::Or(&[Rule::Integer(1, 10_000), Rule::OneOf(&["auto"])]), "\"auto\"", TRAIN, "number of boosted trees; auto: up to 1000, until validation finds no improvement").searchable().common(),
-    def("trees", "depth", Rule::Integer(1, MAX_DEPTH as u64), "6", TRAIN, "number of splits on the way to a leaf of a boosted tree").searchable(),
-    def("trees", "feature_fraction", Rule::Above(0.0, 1.0), "null", TRAIN, "fraction of the features that each boosted tree may split, drawn at random").searchable(),
-    def("trees", "row_weights", Rule::OneOf(RowWeights::NAMES), "\"exponential\"", TRAIN, "random factors of the weights of rows in each boosted tree: exponential with mean 1, or none").searchable(),
-    def("trees", "seeds", Rule::Integer(1, 100), "1", TRAIN, "number of ensembles of boosted trees with different random choices, whose scores are averaged").searchable(),
-    def("trees", "bins", Rule::Integer(2, MAX_BINS as u64), "64", TRAIN, "largest number of bins of a feature, between which boosted trees split").searchable(),
-    def("trees", "query_columns", Rule::Or(&[Rule::Flag, Rule::OneOf(&["auto"])]), "\"auto\"", TRAIN, "whether boosted trees also split the query features of the source; auto: if validation favors it").searchable(),
-    def("perceptron", "update_on", Rule::OneOf(Active::NAMES), "\"margin\"", TRAIN, "documents that cause an update of the perceptron: within the margin of a worse one, or not above it").searchable(),
-    def("perceptron", "average", Rule::Flag, "true", TRAIN, "whether the perceptron scores with the mean of its weights over all queries, not with the last weights").searchable(),
-    def("perceptron", "epochs", Rule::Integer(1, 1_000_000), "1", TRAIN, "passes of the perceptron over the rows").searchable(),
-    def("ratings", "max_rounds", Rule::Integer(1, 1_000_000), "10", TRAIN, "largest number of rounds of cofi_rank for each lambda; a round fits all users, then all items").searchable(),
-    def("ratings", "feedback", Rule::OneOf(Feedback::NAMES), "\"ratings\"", TRAIN, "what cofi_rank learns from: ratings, or pairs of users and items without ratings (implicit)"),
-    def("ratings", "negatives", Rule::Or(&[Rule::Integer(1, MAX_NEGATIVES as u64), Rule::OneOf(&["all"])]), "\"all\"", TRAIN, "items that implicit feedback counts as not liked: all without a pair, or so many drawn for each pair").with("feedback", "implicit"),
-    def("ratings", "count_weight", Rule::Between(0.0, MAX_COUNT_WEIGHT), "3", TRAIN, "alpha of implicit feedback: a pair with count n has the weight 1 + alpha n, any other item 1").with("feedback", "implicit"),
-    def("ratings", "factors", Rule::Integer(1, 1000), "10", TRAIN, "number of factors per user and item in cofi_rank").searchable(),
-    def("ratings", "biases", Rule::Flag, "true", TRAIN, "whether cofi_rank adds biases of users and items to the factors").searchable(),
-    def("perceptron", "shuffle", Rule::Flag, "false", TRAIN, "whether each pass of the perceptron reads the queries in a random order by the seed").searchable(),
-    def("loss", "decoder", Rule::OneOf(list::DECODERS), "null", TRAIN, "decreasing position weights of the linear score in the bound of direct").searchable(),
-    def("loss", "decoder_power", Rule::Or(&[Rule::Above(0.0, 3.0), Rule::Several(&Rule::Above(0.0, 3.0))]), "0.25", TRAIN, "d in the weights p^-d of the decoder power; from an array validation chooses, together with lambda").searchable().with("decoder", "power"),
-    def("loss", "discounts", Rule::Several(&Rule::Between(0.0, 1e9)), "null", TRAIN, "own position weights in the bound of direct, instead of decoder; never rising; 0 after the last"),
-    def("loss", "bound", Rule::OneOf(Bound::NAMES), "\"nonconvex\"", TRAIN, "upper bound of the regret that the loss direct minimizes").searchable(),
-    def("metrics", "neutral_grade", Rule::Between(-1e9, 1e9), "0", UTILITIES, "grade with gain 0 in the measures and metrics eru and neru").with("metric", "eru"),
-    def("metrics", "half_life", Rule::Above(1.0, 1e9), "5", UTILITIES, "position with weight 1/2 in the measures and metrics eru and neru").with("metric", "eru"),
-    def("solver", "lambda", Rule::Or(&[POSITIVE, Rule::Several(&POSITIVE), Rule::OneOf(&["auto", "rate"])]), "\"auto\"", TRAIN, "weight of the penalty; auto or an array: validation chooses; rate: from the number of queries").searchable().common(),
-    def("query features", "lambda_scope", Rule::OneOf(LambdaScope::NAMES), "\"all\"", TRAIN, "all: one lambda for all queries; each: one per training query, chosen on its documents"),
-    def("query features", "fit_at", Rule::OneOf(FitAt::NAMES), "\"training\"", TRAIN, "when functions of training queries are fitted"),
-    def("choosing", "metric", Rule::Or(&[Rule::Text, Rule::Several(&Rule::Text)]), "\"ndcg@10\"", MEANS.and(&[Use::EvaluateClicks]), "metric that validation maximizes, or metrics to evaluate").common(),
-    def("choosing", "validation", Rule::Or(&[Rule::Fraction, Rule::OneOf(&["documents"]), Rule::Text]), "0.2", TRAIN, "data to choose lambda on: a fraction of the queries, \"documents\" of every query, or a source").common(),
+    def("query features", "query_features", Rule::OneOf(QueryFeatureKind::NAMES), "null", TRAIN, "origin of query features: named columns, or constants or means of document features").searchable().common().read_by(&[Grid]),
+    def("query features", "query_distance", TEXT_OR_OBJECT, "{}", TRAIN, "how query features are compared, by name; learned: numbers with weights learned from the judgments").searchable().read_by(&[Grid]),
+    def("query features", "query_scale", Rule::OneOf(QueryScale::NAMES), "\"standard\"", TRAIN, "scaling of query features for distances").searchable().read_by(&[Grid]),
+    def("rows", "scale", Rule::OneOf(&SCALES), "null", TRAIN, "scaling of document features; none+quantile_minmax: of boosted_trees, one ensemble for each, averaged").searchable().common().read_by(&[Grid, Trees, Auto, Perceptron]),
+    def("solver", "kernel", TEXT_OR_OBJECT, "null", TRAIN, "kernel by name, or with parameters as in {\"gaussian\": {\"gamma\": \"median\"}}").searchable().common().read_by(&[Grid, Auto, Perceptron]),
+    def("solver", "landmarks", Rule::Integer(1, 5000), "1000", TRAIN, "largest number of training documents (with form ranking: pairs) that span the space of a kernel").searchable().with("kernel", "gaussian").read_by(&[Grid, Auto]),
+    def("query features", "smoothing", Rule::OneOf(SmoothingKind::NAMES), "null", TRAIN, "weights of training queries for a target query; the default depends on the algorithm").searchable().common().read_by(&[Grid]),
+    def("query features", "neighbors", Rule::Or(&[Rule::Integer(1, 1_000_000_000), Rule::OneOf(&["auto"])]), "\"auto\"", TRAIN, "number of nearest training queries, and all others at the last distance; auto: 5 to 100, by the statistic").searchable().read_by(&[Grid]),
+    def("query features", "novel_neighbors", Rule::Integer(1, 1_000_000_000), "null", TRAIN, "the same for queries that are not in the training set; default: neighbors").searchable().read_by(&[Grid]),
+    def("query features", "bandwidth", Rule::Or(&[Rule::Above(0.0, 1e150), Rule::Median, Rule::OneOf(&["median", "rate"])]), "\"median\"", TRAIN, "distance h in the weights of training queries: a number, a multiple of the median distance, or its rate in n").searchable().read_by(&[Grid]),
+    def("query features", "prior", Rule::OneOf(Prior::NAMES), "null", TRAIN, "center of the penalty: 0, a function of all queries (auto: rule 4.11), least squares, or a stored model").searchable().read_by(&[Grid]),
+    def("query features", "interaction", Rule::OneOf(Interaction::NAMES), "null", TRAIN, "products with query features, or Gaussian functions of them, in the function of all queries; auto: if queries differ").searchable().read_by(&[Grid]),
+    def("solver", "form", Rule::OneOf(Form::NAMES), "\"scoring\"", TRAIN, "scoring: f(x) scores a document; ranking: f(x, x') is the preference between two documents").searchable().read_by(&[Grid]),
+    def("solver", "solver", Rule::OneOf(solve::NAMES), "\"auto\"", TRAIN, "optimization algorithm").read_by(&[Grid]),
+    def("loss", "loss", Rule::OneOf(loss::NAMES), "null", TRAIN, "loss function; the default depends on the algorithm").searchable().common().read_by(&[Grid, Trees, Ratings]),
+    def("loss", "centering", Rule::OneOf(Centering::NAMES), "\"query\"", TRAIN, "whether the loss squared centers scores and grades within each query").searchable().read_by(&[Grid]),
+    def("loss", "pair_weights", Rule::OneOf(PairWeights::NAMES), "\"equal\"", TRAIN, "weights of pairs in the pairwise losses: equal, or the difference of their grades, or of their gains 2^y - 1").searchable().read_by(&[Grid, Trees]),
+    def("solver", "weighting", Rule::OneOf(Weighting::NAMES), "\"queries\"", TRAIN, "weights of queries in the mean loss: equal, or proportional to their number of documents or pairs").searchable().read_by(&[Grid]),
+    def("loss", "target", Rule::OneOf(Target::NAMES), "null", TRAIN, "targets of the loss list_net and of cofi_rank: grades y or gains 2^y - 1; default: grade; cofi_rank: gain").searchable().read_by(&[Grid, Trees, Ratings]),
+    def("loss", "label_order", Rule::OneOf(LabelOrder::NAMES), "\"random\"", TRAIN, "order of equal grades in the loss list_mle: random by the seed, or as the documents come").searchable().read_by(&[Grid, Trees]),
+    def("loss", "cost_weights", TEXT_OR_OBJECT, "\"swap\"", TRAIN, "weights of the loss cs_list_mle: swap, unit, rank, or an object of weights by grade").searchable().read_by(&[Grid, Trees]),
+    def("loss", "truncation", Rule::Integer(1, 1_000_000_000), "null", TRAIN, "number of top ranks that the losses cs_list_mle (default: all) and lambda_rank (default: 10) weight").searchable().read_by(&[Grid, Trees]),
+    def("loss", "measure", Rule::Text, "null", TRAIN, "metric inside the training loss; lambda is chosen by the option metric").searchable().read_by(&[Grid, Perceptron, Ratings]),
+    def("loss", "position_weights", Rule::Several(&Rule::Between(0.0, 1e9)), "null", TRAIN, "own weights by position instead of measure: for slam in the ideal order, for direct in the ranking, never rising").read_by(&[Grid]),
+    def("loss", "grade_weights", Rule::Several(&Rule::Between(0.0, 1e9)), "null", TRAIN, "worth of documents of grade 0, 1, ... in the loss direct, instead of the gains of measure").read_by(&[Grid]),
+    def("loss", "sigma", Rule::Between(1e-9, 1e9), "null", TRAIN, "first width of the smoothed positions in the loss smooth_grad; default: from the scores at the start").searchable().read_by(&[Grid]),
+    def("loss", "margin", Rule::Above(0.0, 1e9), "1", TRAIN, "margin of the loss slam between a document and documents of lower grades").searchable().read_by(&[Grid, Ratings]),
+    def("loss", "label_ties", Rule::OneOf(LabelTies::NAMES), "null", TRAIN, "weights of equal grades in slam and cs_list_mle: average (default, but not without truncation), or by document order").searchable().read_by(&[Grid, Perceptron, Ratings]),
+    def("loss", "slot_costs", Rule::Several(&Rule::Between(1e-9, 1e9)), "null", TRAIN, "cost of a wrong document at each slot in the loss matching, slots in ascending order").read_by(&[Grid]),
+    def("solver", "penalty", Rule::OneOf(PenaltyKind::NAMES), "null", TRAIN, "regularization: ridge, spectral, ball, sphere or l1").searchable().read_by(&[Grid]),
+    def("solver", "components", Rule::Or(&[POSITIVE, Rule::Several(&POSITIVE), Rule::OneOf(&["auto"])]), "null", TRAIN, "largest number of eigenfunctions with penalty spectral; replaces lambda").searchable().read_by(&[Grid]),
+    def("solver", "radius", Rule::Or(&[POSITIVE, Rule::Several(&POSITIVE), Rule::OneOf(&["auto"])]), "1", TRAIN, "largest length of the weights with penalty ball, their length with sphere; replaces lambda").searchable().read_by(&[Grid]),
+    def("perceptron", "budget", Rule::Integer(1, MAX_BUDGET as u64), "1000", TRAIN, "largest number of support documents of the perceptron with a kernel").searchable().with("kernel", "gaussian").read_by(&[Perceptron]),
+    def("perceptron", "learning_rate", POSITIVE, "null", TRAIN, "step size of the perceptron, or factor of each boosted tree").searchable().common().read_by(&[Trees, Perceptron]),
+    def("trees", "trees", Rule::Or(&[Rule::Integer(1, 10_000), Rule::OneOf(&["auto"])]), "\"auto\"", TRAIN, "number of boosted trees; auto: up to 1000, until validation finds no improvement").searchable().common().read_by(&[Trees]),
+    def("trees", "depth", Rule::Integer(1, MAX_DEPTH as u64), "6", TRAIN, "number of splits on the way to a leaf of a boosted tree").searchable().read_by(&[Trees]),
+    def("trees", "feature_fraction", Rule::Above(0.0, 1.0), "null", TRAIN, "fraction of the features that each boosted tree may split, drawn at random").searchable().read_by(&[Trees]),
+    def("trees", "row_weights", Rule::OneOf(RowWeights::NAMES), "\"exponential\"", TRAIN, "random factors of the weights of rows in each boosted tree: exponential with mean 1, or none").searchable().read_by(&[Trees]),
+    def("trees", "seeds", Rule::Integer(1, 100), "1", TRAIN, "number of ensembles of boosted trees with different random choices, whose scores are averaged").searchable().read_by(&[Trees]),
+    def("trees", "bins", Rule::Integer(2, MAX_BINS as u64), "64", TRAIN, "largest number of bins of a feature, between which boosted trees split").searchable().read_by(&[Trees]),
+    def("trees", "query_columns", Rule::Or(&[Rule::Flag, Rule::OneOf(&["auto"])]), "\"auto\"", TRAIN, "whether boosted trees also split the query features of the source; auto: if validation favors it").searchable().read_by(&[Trees]),
+    def("perceptron", "update_on", Rule::OneOf(Active::NAMES), "\"margin\"", TRAIN, "documents that cause an update of the perceptron: within the margin of a worse one, or not above it").searchable().read_by(&[Perceptron]),
+    def("perceptron", "average", Rule::Flag, "true", TRAIN, "whether the perceptron scores with the mean of its weights over all queries, not with the last weights").searchable().read_by(&[Perceptron]),
+    def("perceptron", "epochs", Rule::Integer(1, 1_000_000), "1", TRAIN, "passes of the perceptron over the rows").searchable().read_by(&[Perceptron]),
+    def("ratings", "max_rounds", Rule::Integer(1, 1_000_000), "10", TRAIN, "largest number of rounds of cofi_rank for each lambda; a round fits all users, then all items").searchable().read_by(&[Ratings, Pairs]),
+    def("ratings", "feedback", Rule::OneOf(Feedback::NAMES), "\"ratings\"", TRAIN, "what cofi_rank learns from: ratings, or pairs of users and items without ratings (implicit)").read_by(&[Ratings, Pairs]),
+    def("ratings", "negatives", Rule::Or(&[Rule::Integer(1, MAX_NEGATIVES as u64), Rule::OneOf(&["all"])]), "\"all\"", TRAIN, "items that implicit feedback counts as not liked: all without a pair, or so many drawn for each pair").with("feedback", "implicit").read_by(&[Pairs]),
+    def("ratings", "count_weight", Rule::Between(0.0, MAX_COUNT_WEIGHT), "3", TRAIN, "alpha of implicit feedback: a pair with count n has the weight 1 + alpha n, any other item 1").with("feedback", "implicit").read_by(&[Pairs]),
+    def("ratings", "factors", Rule::Integer(1, 1000), "10", TRAIN, "number of factors per user and item in cofi_rank").searchable().read_by(&[Ratings, Pairs]),
+    def("ratings", "biases", Rule::Flag, "true", TRAIN, "whether cofi_rank adds biases of users and items to the factors").searchable().read_by(&[Ratings]),
+    def("perceptron", "shuffle", Rule::Flag, "false", TRAIN, "whether each pass of the perceptron reads the queries in a random order by the seed").searchable().read_by(&[Perceptron]),
+    def("loss", "decoder", Rule::OneOf(list::DECODERS), "null", TRAIN, "decreasing position weights of the linear score in the bound of direct").searchable().read_by(&[Grid, Ratings]),
+    def("loss", "decoder_power", Rule::Or(&[Rule::Above(0.0, 3.0), Rule::Several(&Rule::Above(0.0, 3.0))]), "0.25", TRAIN, "d in the weights p^-d of the decoder power; from an array validation chooses, together with lambda").searchable().with("decoder", "power").read_by(&[Grid, Ratings]),
+    def("loss", "discounts", Rule::Several(&Rule::Between(0.0, 1e9)), "null", TRAIN, "own position weights in the bound of direct, instead of decoder; never rising; 0 after the last").read_by(&[Grid]),
+    def("loss", "bound", Rule::OneOf(Bound::NAMES), "\"nonconvex\"", TRAIN, "upper bound of the regret that the loss direct minimizes").searchable().read_by(&[Grid]),
+    def("metrics", "neutral_grade", Rule::Between(-1e9, 1e9), "0", UTILITIES, "grade with gain 0 in the measures and metrics eru and neru").with("metric", "eru").read_by(&[Grid, Trees, Auto, Ratings]),
+    def("metrics", "half_life", Rule::Above(1.0, 1e9), "5", UTILITIES, "position with weight 1/2 in the measures and metrics eru and neru").with("metric", "eru").read_by(&[Grid, Trees, Auto, Ratings]),
+    def("solver", "lambda", Rule::Or(&[POSITIVE, Rule::Several(&POSITIVE), Rule::OneOf(&["auto", "rate"])]), "\"auto\"", TRAIN, "weight of the penalty; auto or an array: validation chooses; rate: from the number of queries").searchable().common().read_by(&[Grid, Ratings, Pairs]),
+    def("query features", "lambda_scope", Rule::OneOf(LambdaScope::NAMES), "\"all\"", TRAIN, "all: one lambda for all queries; each: one per training query, chosen on its documents").read_by(&[Grid]),
+    def("query features", "fit_at", Rule::OneOf(FitAt::NAMES), "\"training\"", TRAIN, "when functions of training queries are fitted").read_by(&[Grid]),
+    def("choosing", "metric", Rule::Or(&[Rule::Text, Rule::Several(&Rule::Text)]), "\"ndcg@10\"", MEANS.and(&[Use::EvaluateClicks]), "metric that validation maximizes, or metrics to evaluate").common().read_by(&[Grid, Trees, Auto, Ratings, Pairs]),
+    def("choosing", "validation", Rule::Or(&[Rule::Fraction, Rule::OneOf(&["documents"]), Rule::Text]), "0.2", TRAIN, "data to choose lambda on: a fraction of the queries, \"documents\" of every query, or a source").common().read_by(&[Grid, Trees, Ratings, Pairs]),
     def("choosing", "folds", Rule::Integer(2, 1000), "5", TRAIN, "number of parts of the queries (cofi_rank: of the ratings of each user), each held out once").common(),
     def("choosing", "split_by", Rule::Text, "null", TRAIN, "column such as a date, by which cross-validation trains on earlier queries and validates on later ones"),
     def("choosing", "group_by", Rule::Text, "null", TRAIN, "column such as a season or a user; folds and held-out parts have all queries of a value or none"),
-    def("choosing", "baseline", Rule::Text, "null", TRAIN, "column of today's order, to which the training adds what the judgments show; -name: lower values are better"),
-    def("choosing", "monotone", Rule::Object, "null", TRAIN, "features with 1 if the score never falls with them, or -1 if it never rises, as in {\"price\": -1}"),
-    def("choosing", "probability", Rule::Flag, "false", Calls::of(&[Use::Train, Use::Fit]), "whether to learn how probable a grade of at least the threshold is for a score, on queries held out"),
-    def("choosing", "effort", Rule::Integer(1, 5), "3", TRAIN, "how much auto tries, from 1, the fastest, to 5, the most thorough"),
+    def("choosing", "baseline", Rule::Text, "null", TRAIN, "column of today's order, to which the training adds what the judgments show; -name: lower values are better").read_by(&[Grid, Trees, Auto]),
+    def("choosing", "monotone", Rule::Object, "null", TRAIN, "features with 1 if the score never falls with them, or -1 if it never rises, as in {\"price\": -1}").read_by(&[Grid, Trees, Auto]),
+    def("choosing", "probability", Rule::Flag, "false", Calls::of(&[Use::Train, Use::Fit]), "whether to learn how probable a grade of at least the threshold is for a score, on queries held out").read_by(&[Grid, Trees, Auto]),
+    def("choosing", "effort", Rule::Integer(1, 5), "3", TRAIN, "how much auto tries, from 1, the fastest, to 5, the most thorough").read_by(&[Auto]),
     def("large data", "buckets", Rule::Integer(1, 65536), "null", Calls::of(&[Use::Train, Use::Fit]), "number of buckets, a power of two, for training in rounds over ltr_pack (docs/guide/large-data.md)"),
-    def("choosing", "undefined", Rule::OneOf(Undefined::NAMES), "\"skip\"", Calls::of(&[Use::Train, Use::Fit, Use::CrossValidate, Use::Evaluate, Use::Compare, Use::Importance, Use::PairedTest]), "value of a query without a relevant document in a mean").common(),
+    def("choosing", "undefined", Rule::OneOf(Undefined::NAMES), "\"skip\"", Calls::of(&[Use::Train, Use::Fit, Use::CrossValidate, Use::Evaluate, Use::Compare, Use::Importance, Use::PairedTest]), "value of a query without a relevant document in a mean").common().read_by(&[Grid, Trees, Auto, Ratings, Pairs]),
     def("metrics", "unjudged", Rule::Or(&[Rule::OneOf(&["skip"]), Rule::Integer(0, 0)]), "\"skip\"", Calls::of(&[Use::Evaluate, Use::Compare]), "how to count a document without a judgment (NULL): skip it, as if it were not in the list, or as grade 0"),
     def("tests", "test", Rule::OneOf(TestKind::NAMES), "\"randomization\"", TESTS, "paired test of two series of values: random signs of the differences, Student's t, bootstrap, or signed ranks"),
     def("tests", "samples", Rule::Integer(100, 1_000_000), "null", Calls::of(&[Use::Compare, Use::PairedTest, Use::Explain]), "number of random draws of a paired test (default 10000) or of an explanation (default 200)"),
@@ -338,21 +377,21 @@ pub const OPTIONS: &[OptionDef] = &[
     def("limits", "threads", Rule::Integer(1, 1024), "null", FIT_OR_SCORE, "number of threads; default: all cores").common(),
     def("limits", "max_memory", Rule::Integer(1, u64::MAX), "null", RESERVES, "largest number of bytes that the call allocates; more is refused before it is allocated").common(),
     def("limits", "time_limit", Rule::Above(0.0, 1e9), "null", LIMITED, "seconds after which the call fails").common(),
-    def("solver", "tolerance", Rule::Between(1e-12, 0.1), "null", TRAIN, "relative duality gap at which a fit ends; the default depends on the loss"),
+    def("solver", "tolerance", Rule::Between(1e-12, 0.1), "null", TRAIN, "relative duality gap at which a fit ends; the default depends on the loss").read_by(&[Grid, Ratings]),
     def("limits", "progress", Rule::Flag, "false", FIT_OR_SCORE, "whether to print the number of finished fits and the remaining time to a terminal's standard error"),
     def("models", "report", Rule::OneOf(ReportLength::NAMES), "\"full\"", TRAINS_MODELS, "full: the report in JSON; short: one line of text").common(),
     def("lists", "k", Rule::Integer(1, 1_000_000_000), "null", Calls::of(&[Use::Rank, Use::Search, Use::Interleave, Use::Recommend]), "number of documents per query, default all; or of recommended items, default 10").common(),
     def("ratings", "ratings", Rule::Or(&[Rule::Text, Rule::Array, Rule::Object]), "null", Calls::of(&[Use::Recommend]), "ratings to fit a user to, without training: {\"item\": rating}, [[item, rating], ...], or a source").common(),
     def("rows", "candidates", TEXT_OR_ARRAY, "null", TRAIN.and(&[Use::Recommend]), "training: view over ltr_query with the features of judged documents; ltr_recommend: array of item ids, or a source"),
     def("ratings", "include_seen", Rule::Flag, "false", Calls::of(&[Use::Recommend]), "whether to recommend items that the user has rated"),
-    def("lists", "diversify_by", TEXT_OR_OBJECT, "null", Calls::of(&[Use::Train, Use::Fit, Use::CrossValidate, Use::Rank, Use::Search, Use::Evaluate, Use::Compare]), "column such as site, of which a list shows few documents per value; or vectors and a weight: {\"embedding\": 0.3}"),
+    def("lists", "diversify_by", TEXT_OR_OBJECT, "null", Calls::of(&[Use::Train, Use::Fit, Use::CrossValidate, Use::Rank, Use::Search, Use::Evaluate, Use::Compare]), "column such as site, of which a list shows few documents per value; or vectors and a weight: {\"embedding\": 0.3}").read_by(&[Grid]),
     def("lists", "max_per_value", Rule::Integer(1, 1_000_000_000), "1", Calls::of(&[Use::Rank, Use::Search, Use::Evaluate, Use::Compare]), "largest number of documents per value of the column diversify_by in a list"),
     def("lists", "allow_short", Rule::Flag, "false", Calls::of(&[Use::Rank, Use::Search]), "whether a list may have fewer than k documents because of diversify_by"),
     def("lists", "min_probability", Rule::Between(0.0, 1.0), "null", Calls::of(&[Use::Rank, Use::Search, Use::Evaluate]), "omit documents with a lower probability; ltr_evaluate measures the others, and the probabilities"),
     def("metrics", "ties", Rule::OneOf(Ties::NAMES), "\"expected\"", MEASURES, "value of equal scores: mean over their orders, input order, or the extremes"),
     def("metrics", "gain", Rule::OneOf(Gain::NAMES), "\"exp2\"", MEASURES, "gain of a grade y: 2^y - 1 or y"),
     def("metrics", "max_grade", Rule::Above(0.0, 1000.0), "null", MEASURES, "highest grade, for ERR; default: the maximum of the list"),
-    def("metrics", "threshold", Rule::Between(-1e9, 1e9), "1", Calls::of(&[Use::Train, Use::Fit, Use::CrossValidate, Use::Evaluate, Use::Compare, Use::Importance, Use::Metric]), "lowest relevance that counts as relevant; in training for the option probability and the loss svm_map"),
+    def("metrics", "threshold", Rule::Between(-1e9, 1e9), "1", Calls::of(&[Use::Train, Use::Fit, Use::CrossValidate, Use::Evaluate, Use::Compare, Use::Importance, Use::Metric]), "lowest relevance that counts as relevant; in training for the option probability and the loss svm_map").read_by(&[Grid, Trees, Auto]),
     def("metrics", "alpha", Rule::Between(0.0, 1.0), "0.5", Calls::of(&[Use::Metric]), "loss of value of a repeated subtopic, for alpha_ndcg"),
     def("clicks", "model", Rule::OneOf(&CLICK_MODEL_NAMES), "\"auto\"", Calls::of(&[Use::Judgments]), "click model; auto: the one that predicts held-out impressions best"),
     def("clicks", "thresholds", Rule::Several(&Rule::Between(0.0, 1.0)), "null", Calls::of(&[Use::Judgments]), "attractiveness from which the relevance is 1, 2, ...; replaces quantiles"),

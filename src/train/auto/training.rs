@@ -19,8 +19,7 @@ use crate::learn::kernel;
 use crate::math::sort_indices;
 use crate::train::averaged::{self, Fitted};
 use crate::train::baseline::{self, BASELINE_ALONE, Baseline, BaselineSpec};
-use crate::train::monotone;
-use crate::train::probability;
+use crate::train::options::Reader;
 use crate::train::select::{Gain, Searched, Selection, is_below, unjudged};
 use serde_json::{Map, Value, json};
 use std::time::Instant;
@@ -32,7 +31,7 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     objective: "for each candidate (1/(2 N)) sum over queries and documents of (f(x_j) - y_j)^2 + lambda / 2 |f|^2, f and y less their means in the query, N documents in all (a document of weight w counts as w); the score is a sum of the best f and of boosted_trees with half the weight, each divided by its standard deviation",
     source: "Cossock & Zhang 2006; choice by cross-validation",
     defaults: &[],
-    reads: |option| OPTIONS.contains(&option),
+    reads: |option| Reader::Auto.reads(option),
     parse: |params| Ok(Box::new(AutoSpec::parse(params)?)),
     resume: None,
     in_buckets: InBuckets::No(
@@ -40,22 +39,6 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
          on packs, or \"rank_svm\", \"regression\" or another linear function in buckets",
     ),
 };
-
-/// The options that `auto` reads.
-const OPTIONS: &[&str] = &[
-    "effort",
-    "scale",
-    "kernel",
-    "landmarks",
-    "metric",
-    "neutral_grade",
-    "half_life",
-    "undefined",
-    baseline::KEY,
-    monotone::KEY,
-    probability::KEY,
-    probability::THRESHOLD,
-];
 
 impl TrainingSpec for AutoSpec {
     fn input(&self) -> Input<'_> {

@@ -7,7 +7,7 @@ use super::super::averaged::BOTH_SCALES;
 use super::super::grid;
 use super::query_columns::{QueryColumns, Use};
 use crate::base::{Error, Params, Result};
-use crate::cost::loss::{self, Loss, Shape};
+use crate::cost::loss::{self, Loss, LossDef, Shape};
 use crate::data::{Dataset, Missing, ScalingKind};
 use crate::learn::fit::HeldOut;
 use crate::train::baseline::BaselineSpec;
@@ -17,10 +17,6 @@ use crate::train::probability;
 use crate::train::select::{FOLD_OPTIONS, Validation, ValidationSpec};
 use crate::trees::{Targets, TreeOptions};
 use serde_json::{Map, Value};
-
-/// Options that are parameters of losses.
-pub(super) const LOSS_OPTIONS: [&str; 6] =
-    ["pair_weights", "target", "label_order", "cost_weights", "truncation", "label_ties"];
 
 /// Number of trees if validation does not choose it.
 pub(super) const DEFAULT_TREES: usize = 240;
@@ -68,14 +64,8 @@ pub struct TreesSpec {
 ///
 /// # Errors
 /// A loss that trees cannot follow; parameters of other losses.
-fn smooth_loss(params: &Params) -> Result<Option<Loss>> {
-    let name = params.text("loss").unwrap_or(loss::list::SQUARED.name);
-    let def = loss::find(name)?;
-    let useless = LOSS_OPTIONS.into_iter().find(|key| params.has(key) && !def.parameters.contains(key));
-    if let Some(option) = useless {
-        let reason = format!("loss \"{name}\"");
-        return Err(Error::NoEffect { option, reason, because_of: "loss" });
-    }
+fn smooth_loss(def: &'static LossDef, params: &Params) -> Result<Option<Loss>> {
+    grid::check_loss_parameters(def, params, &[probability::THRESHOLD])?;
     if def.name == loss::list::SQUARED.name {
         return Ok(None);
     }
@@ -83,7 +73,7 @@ fn smooth_loss(params: &Params) -> Result<Option<Loss>> {
         let smooth = loss::LOSSES.iter().filter(|loss| loss.shape == Shape::Smooth).map(|loss| loss.name);
         let names = smooth.collect::<Vec<&str>>().join(", ");
         let allowed = format!("for boosted_trees squared, lambda_rank or a smooth loss: {names}");
-        return Err(Error::value("option 'loss'", format!("\"{name}\""), allowed));
+        return Err(Error::value("option 'loss'", format!("\"{}\"", def.name), allowed));
     }
     def.make(params).map(Some)
 }
@@ -106,6 +96,7 @@ impl TreesSpec {
             return Err(Error::Unsupported(problem.to_owned()));
         }
         probability::check_threshold(params)?;
+        let def = loss::find(params.text("loss").unwrap_or(loss::list::SQUARED.name))?;
         let both_scales = params.text("scale") == Some(BOTH_SCALES);
         let baseline = BaselineSpec::parse(params);
         if both_scales && baseline.is_some() {
@@ -133,7 +124,7 @@ impl TreesSpec {
                 row_weights: options::choice(params, "row_weights")?,
                 seed: params.seed(),
             },
-            loss: smooth_loss(params)?,
+            loss: smooth_loss(def, params)?,
             seeds: options::count(params, "seeds"),
             query_columns,
             fold_option: FOLD_OPTIONS.iter().copied().find(|option| params.has(option)),
@@ -148,7 +139,8 @@ impl TreesSpec {
             baseline,
             monotone: Monotone::parse(params)?,
             is_probability_wanted: params.flag(probability::KEY),
-            loss_settings: LOSS_OPTIONS
+            loss_settings: def
+                .parameters
                 .iter()
                 .filter_map(|key| Some(((*key).to_owned(), params.get(key)?.clone())))
                 .collect(),

@@ -8,16 +8,15 @@ use super::boosted::Boosted;
 use super::early::{ChosenTrees, Held, ScaledRows};
 use super::query_columns::{QueryColumns, Use};
 use super::settings::{details, details_of_both, trees_of};
-use super::spec::{DEFAULT_TREES, Joined, LOSS_OPTIONS, TreeCount, TreesSpec};
+use super::spec::{DEFAULT_TREES, Joined, TreeCount, TreesSpec};
 use crate::base::{Control, Error, Result, parallel};
 use crate::cost::loss;
 use crate::data::{Dataset, ListConstraint, QueryFeatureRule, RowOrder, Scaling, ScalingKind};
 use crate::learn::space::{Function, Member, Space};
 use crate::math::Random;
 use crate::model::{Linear, QueryTrees, Ranker};
-use crate::train::baseline::{self, BaselineSpec};
-use crate::train::monotone;
-use crate::train::probability;
+use crate::train::baseline::BaselineSpec;
+use crate::train::options::Reader;
 use crate::train::select::{FOLD_OPTIONS, Validation};
 use crate::trees::{Boosting, Fitted, Prepared, Targets, TreeOptions};
 use serde_json::{Map, Value};
@@ -28,7 +27,7 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     objective: "tree by tree: sum over queries of sum_j w_j (r_j - v_j - mean of (r - v))^2 + 10 |v|^2 over the values v of its leaves, r = grade - score of the trees before; the score is a sum of trees, each times learning_rate",
     source: "Friedman 2001, algorithms 1 and 2; oblivious trees: Prokhorenkova et al. 2018; least squares within queries: Cossock & Zhang 2006",
     defaults: &[("scale", ScalingKind::None.name())],
-    reads: |option| OPTIONS.contains(&option),
+    reads: |option| Reader::Trees.reads(option),
     parse: |params| Ok(Box::new(TreesSpec::parse(params)?)),
     resume: None,
     in_buckets: InBuckets::Passes,
@@ -43,34 +42,6 @@ pub const LAMBDAMART: AlgorithmDef = AlgorithmDef {
     defaults: &[("scale", ScalingKind::None.name()), ("loss", loss::list::LAMBDA_RANK.name)],
     ..DEF
 };
-
-/// The options that trees read.
-const OPTIONS: &[&str] = &[
-    "trees",
-    "depth",
-    "learning_rate",
-    "feature_fraction",
-    "loss",
-    LOSS_OPTIONS[0],
-    LOSS_OPTIONS[1],
-    LOSS_OPTIONS[2],
-    LOSS_OPTIONS[3],
-    LOSS_OPTIONS[4],
-    "row_weights",
-    "seeds",
-    "bins",
-    "query_columns",
-    "scale",
-    "validation",
-    "metric",
-    "neutral_grade",
-    "half_life",
-    "undefined",
-    baseline::KEY,
-    monotone::KEY,
-    probability::KEY,
-    probability::THRESHOLD,
-];
 
 impl Boosted {
     /// The result of a training with one scale.

@@ -19,7 +19,7 @@ use crate::data::{Dataset, Id, Ratings};
 use crate::learn::solve::{Factors, WeightedSquares};
 use crate::model::{Implicit, RatingTransform};
 use crate::train::algorithm::refuse_query_weights;
-use crate::train::options;
+use crate::train::options::{self, OPTIONS, Reader};
 use crate::train::select::TunedValue;
 
 /// Vectors with a number per pair, in addition to the vectors of fits.
@@ -28,19 +28,10 @@ pub(super) const PAIR_VECTORS: usize = 8;
 pub(super) const DRAWN_VECTORS: usize = 4;
 
 /// Options that weighted least squares over all items does not read.
-pub(super) const OF_LOSSES: &[&str] = &[
-    "loss",
-    "measure",
-    "decoder",
-    "decoder_power",
-    "neutral_grade",
-    "half_life",
-    "margin",
-    "label_ties",
-    "target",
-    "biases",
-    "tolerance",
-];
+pub(super) fn of_losses() -> impl Iterator<Item = &'static str> {
+    let keys = OPTIONS.iter().map(|def| def.key);
+    keys.filter(|key| Reader::Ratings.reads(key) && !Reader::Pairs.reads(key))
+}
 
 /// The choices of a training on pairs.
 pub(super) struct ImplicitSpec {
@@ -74,7 +65,7 @@ impl ImplicitSpec {
     pub(super) fn parse(params: &Params) -> Result<Self> {
         let ranking = CofiRankSpec::parse(params)?;
         let Some(negatives) = params.count("negatives") else {
-            if let Some(option) = OF_LOSSES.iter().find(|key| params.has(key)) {
+            if let Some(option) = of_losses().find(|key| params.has(key)) {
                 let reason = "negatives \"all\" (the default), which is weighted least squares; set \"negatives\" to a number";
                 return Err(no_effect(option, reason, "negatives"));
             }

@@ -1,7 +1,7 @@
 //! Training of `cofi_rank` on implicit feedback.
 
 use super::factors::Purpose;
-use super::implicit::{DRAWN_VECTORS, ImplicitSpec, OF_LOSSES, PAIR_VECTORS, largest_lambda};
+use super::implicit::{DRAWN_VECTORS, ImplicitSpec, PAIR_VECTORS, largest_lambda, of_losses};
 use super::implicit_select::Held;
 use super::model::factored_model;
 use super::spec::{Known, Session};
@@ -54,7 +54,7 @@ impl TrainingSpec for ImplicitSpec {
     fn settings(&self) -> Map<String, Value> {
         let mut settings = self.ranking.settings();
         if let Implicit::AllItems { count_weight } = self.implicit {
-            settings.retain(|key, _| !OF_LOSSES.contains(&key.as_str()));
+            settings.retain(|key, _| !of_losses().any(|option| option == key));
             settings.insert("count_weight".to_owned(), json!(count_weight));
         }
         let negatives = match self.implicit {

@@ -15,6 +15,7 @@ use crate::cost::loss::list::Target;
 use crate::cost::loss::{self, Loss};
 use crate::data::{Dataset, ListConstraint, Ratings, RowOrder};
 use crate::model::RatingTransform;
+use crate::train::options::Reader;
 use crate::train::select::{Searched, Selection, TunedValue};
 use serde_json::{Map, Value, json};
 
@@ -32,7 +33,7 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
         ("target", Target::Gain.name()),
         ("decoder", "power"),
     ],
-    reads: |option| OPTIONS.contains(&option),
+    reads: |option| Reader::Ratings.reads(option) || Reader::Pairs.reads(option),
     parse: |params| match params.choice("feedback")? {
         Some(Feedback::Implicit) => Ok(Box::new(ImplicitSpec::parse(params)?)),
         Some(Feedback::Ratings) | None => {
@@ -45,13 +46,6 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
         "learns from ids of users and items, so it does not train in buckets of queries; train it on rows",
     ),
 };
-
-/// The options that `cofi_rank` reads.
-#[rustfmt::skip]
-const OPTIONS: &[&str] = &[
-    "loss", "measure", "decoder", "decoder_power", "neutral_grade", "half_life", "margin", "label_ties",
-    "feedback", "negatives", "count_weight", "target", "factors", "biases", "lambda", "max_rounds", "tolerance", "metric", "undefined", "validation",
-];
 
 impl TrainingSpec for CofiRankSpec {
     fn input(&self) -> Input<'_> {

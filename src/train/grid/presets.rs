@@ -1,12 +1,13 @@
 //! The presets: names for points of the grid.
 
 use super::checks;
-use super::spec::{self, GridSpec};
+use super::spec::GridSpec;
 use crate::data::ScalingKind;
 use crate::learn::fit::{Interaction, PenaltyKind, Prior};
 use crate::learn::kernel;
 use crate::learn::smoothing::SmoothingKind;
 use crate::train::algorithm::{AlgorithmDef, InBuckets};
+use crate::train::options::Reader;
 
 /// Shared by the presets.
 const PRESET: AlgorithmDef = AlgorithmDef {
@@ -15,7 +16,7 @@ const PRESET: AlgorithmDef = AlgorithmDef {
     objective: "",
     source: "",
     defaults: &[],
-    reads: spec::reads,
+    reads: |option| Reader::Grid.reads(option),
     parse: |params| Ok(Box::new(checks::baseline(GridSpec::parse(params)?, params)?)),
     resume: None,
     in_buckets: InBuckets::Sums,

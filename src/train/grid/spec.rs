@@ -26,15 +26,6 @@ use crate::train::options;
 use crate::train::probability;
 use crate::train::select::{TunedValue, ValidationSpec};
 
-/// Options of the grid, besides the parameters of its losses.
-#[rustfmt::skip]
-const OPTIONS: &[&str] = &[
-    "smoothing", "neighbors", "novel_neighbors", "bandwidth", "prior", "loss", "form", "kernel", "landmarks", "interaction", "solver",
-    "lambda", "lambda_scope", "fit_at", "tolerance", "weighting", "penalty", "components", "radius",
-    "scale", "query_features", "query_scale", "query_distance", "metric", "neutral_grade", "half_life", "validation",
-    "undefined", "baseline", "monotone", "probability",
-];
-
 /// The option whose values validation compares.
 pub(super) const DECODER_POWER: &str = "decoder_power";
 
@@ -134,11 +125,6 @@ pub struct GridSpec {
     pub seed: u64,
     /// The kernel and the parameters of the loss as the caller gave them.
     given: Map<String, Value>,
-}
-
-/// Whether the grid reads an option.
-pub(super) fn reads(option: &str) -> bool {
-    OPTIONS.contains(&option) || LOSSES.iter().any(|loss| loss.parameters.contains(&option))
 }
 
 impl GridSpec {

@@ -12,20 +12,6 @@ use crate::model::OnlineRules;
 use crate::train::options;
 use serde_json::{Map, Value, json};
 
-/// The options that `perceptron` reads.
-pub(super) const OPTIONS: &[&str] = &[
-    "scale",
-    "kernel",
-    "budget",
-    "measure",
-    "label_ties",
-    "learning_rate",
-    "update_on",
-    "average",
-    "epochs",
-    "shuffle",
-];
-
 /// The default measure.
 pub(super) const MEASURE: &str = "ndcg@10";
 

@@ -13,12 +13,13 @@ use super::super::algorithm::{
 };
 use super::bounds::Start;
 use super::rounds::Perceptron;
-use super::spec::{MEASURE, OPTIONS, PerceptronSpec};
+use super::spec::{MEASURE, PerceptronSpec};
 use crate::base::{Control, Error, Reservation, Result};
 use crate::cost::metric::Ties;
 use crate::data::{Dataset, ListConstraint, RowOrder, Scaling, ScalingKind};
 use crate::math::Random;
 use crate::model::{Online, OnlineState, Ranker};
+use crate::train::options::Reader;
 use serde_json::{Map, Value, json};
 
 pub const DEF: AlgorithmDef = AlgorithmDef {
@@ -27,7 +28,7 @@ pub const DEF: AlgorithmDef = AlgorithmDef {
     objective: "w <- w - eta sum_i v_i X' (e_k - e_i) after each query with a loss 1 - measure > 0, over documents i with max_{k: y_k < y_i} (1 + s_k - s_i) > 0, s = X w; v from the measure; no penalty, no lambda",
     source: "Chaudhuri & Tewari 2014, Algorithm 1",
     defaults: &[("scale", ScalingKind::None.name()), ("measure", MEASURE)],
-    reads: |option| OPTIONS.contains(&option),
+    reads: |option| Reader::Perceptron.reads(option),
     parse: |params| Ok(Box::new(PerceptronSpec::parse(params)?)),
     resume: Some(resume),
     in_buckets: InBuckets::No(
