@@ -69,20 +69,38 @@ pub(super) fn text(
                 _ if with_trees(terms) => {
                     tree_text(&checked_trees::of_terms(model, terms, memory)?, name, format, memory)
                 }
-                _ => {
-                    let names: usize =
-                        model.card.features.iter().map(|name| 4 * name.len() + weights::BYTES).sum();
-                    let _values =
-                        memory.reserve(names as u64, "the weights as JSON", "export fewer features")?;
-                    let make =
-                        if format == Format::Solr { solr::linear_model } else { elasticsearch::linear_model };
-                    let mut text = Text::new(memory, usize::MAX, "export fewer features");
-                    text.push_json(&make(model, &terms[0], name))?;
-                    text.finish()
-                }
+                _ => linear_text(model, &terms[0], name, format, memory),
             }
         }
     }
+}
+
+/// Writes a weighted sum in a format.
+///
+/// # Errors
+/// [`Error::Unsupported`] for a format without weighted sums; too much memory.
+fn linear_text(
+    model: &Model,
+    term: &Term<'_>,
+    name: &str,
+    format: Format,
+    memory: &Memory,
+) -> Result<String> {
+    let names: usize = model.card.features.iter().map(|name| 4 * name.len() + weights::BYTES).sum();
+    let _values = memory.reserve(names as u64, "the weights as JSON", "export fewer features")?;
+    let value = match format {
+        Format::Solr => solr::linear_model(model, term, name),
+        Format::Elasticsearch | Format::OpenSearch => elasticsearch::linear_model(model, term, name),
+        Format::Json
+        | Format::Sql
+        | Format::XgBoost
+        | Format::LightGbm
+        | Format::CatBoost
+        | Format::RankLib => return Err(Error::Unsupported("no weighted sums are written there".to_owned())),
+    };
+    let mut text = Text::new(memory, usize::MAX, "export fewer features");
+    text.push_json(&value)?;
+    text.finish()
 }
 
 /// Writes trees in a format.
@@ -94,11 +112,13 @@ fn tree_text(trees: &Trees<'_>, name: &str, format: Format, memory: &Memory) -> 
     match format {
         Format::XgBoost => xgboost::write(trees, memory, &mut text)?,
         Format::Solr => solr::write_trees(trees, name, &mut text)?,
-        // Elasticsearch and OpenSearch.
-        _ => {
+        Format::Elasticsearch | Format::OpenSearch => {
             let mut definition = Text::new(memory, trees.longest(), FEWER_TREES);
             elasticsearch::write_definition(trees, &mut definition)?;
             elasticsearch::write_body(name, &definition.finish()?, &mut text)?;
+        }
+        Format::Json | Format::Sql | Format::LightGbm | Format::CatBoost | Format::RankLib => {
+            return Err(Error::Unsupported("no trees are written there".to_owned()));
         }
     }
     text.finish()

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
+use super::parse::object;
 use super::term::Term;
 use super::text::Text;
 use crate::base::param::list;
@@ -125,14 +126,6 @@ fn value<'de, D: Deserializer<'de>>(from: D) -> Result<Value, D::Error> {
     Strict::deserialize(from).map(|Strict(value)| value)
 }
 
-/// An object without repeated keys.
-fn object<'de, D: Deserializer<'de>>(from: D) -> Result<Map<String, Value>, D::Error> {
-    match value(from)? {
-        Value::Object(object) => Ok(object),
-        _ => Err(serde::de::Error::custom("expected an object")),
-    }
-}
-
 /// How a term scales features: the name of a scaling, and its numbers.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -197,24 +190,20 @@ pub(super) fn text(model: &Model, terms: &[Term<'_>], memory: &Memory) -> Result
 
 impl TermText {
     fn new(term: &Term<'_>) -> Self {
-        let (kernel, documents) = match term.space.weights_of() {
+        let (mut kernel, mut documents, mut trees) = (Value::from("linear"), None, None);
+        match term.space.weights_of() {
             WeightsOf::Documents(basis) => {
                 let points = &basis.points;
                 let rows = (0..points.len()).map(|document| points.row(document).collect());
-                (basis.kernel.to_json(), Some(List(rows.map(List).collect())))
+                (kernel, documents) = (basis.kernel.to_json(), Some(List(rows.map(List).collect())));
             }
-            WeightsOf::Features | WeightsOf::Pairs | WeightsOf::Leaves(_) => (Value::from("linear"), None),
-        };
-        let trees = match term.space.weights_of() {
-            WeightsOf::Leaves(forest) => Some(TreesText {
-                depth: forest.depth(),
-                splits: forest
-                    .splits()
-                    .map(|split| (split.feature, split.threshold, split.missing_above))
-                    .collect(),
-            }),
-            _ => None,
-        };
+            WeightsOf::Leaves(forest) => {
+                let split = |split: Split| (split.feature, split.threshold, split.missing_above);
+                let splits = forest.splits().map(split).collect();
+                trees = Some(TreesText { depth: forest.depth(), splits });
+            }
+            WeightsOf::Features | WeightsOf::Pairs => {}
+        }
         Self {
             scaling: ScalingText::from(term.scaling),
             form: term.space.form.name().to_owned(),

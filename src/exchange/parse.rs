@@ -3,9 +3,11 @@
 use std::io::{BufReader, Read};
 
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 use serde_ignored::Path;
+use serde_json::{Map, Value};
 
-use crate::base::{Error, Result, checkpoint, json_problem, shorten};
+use crate::base::{Error, Result, Strict, checkpoint, json_problem, shorten};
 
 /// Most bytes that a text takes while it is read. Each of them belongs to a character that begins or ends something:
 ///
@@ -86,4 +88,12 @@ pub(super) fn unknown_key(path: &str) -> Error {
     Error::Unsupported(format!(
         "the key '{key}' in {place} is not known here and may change scores; remove it from the text if it does not"
     ))
+}
+
+/// An object without repeated keys.
+pub(super) fn object<'de, D: Deserializer<'de>>(from: D) -> Result<Map<String, Value>, D::Error> {
+    match Strict::deserialize(from)? {
+        Strict(Value::Object(object)) => Ok(object),
+        Strict(_) => Err(serde::de::Error::custom("expected an object")),
+    }
 }

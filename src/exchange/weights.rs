@@ -1,13 +1,14 @@
 //! Weights in the linear models of search engines: `model/linear` of the plugin for Elasticsearch and OpenSearch, and Solr's
 //! `LinearModel`. Both engines compute with 32-bit floats.
 
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::names::Names;
+use super::parse::object;
 use super::term::Term;
 use super::{Format, Function, ImportedModel, LinearModel, LinearTerm, Source};
-use crate::base::{Error, Result, Strict, Ticks, shorten};
+use crate::base::{Error, Result, Ticks, shorten};
 use crate::data::Scaling;
 use crate::model::Model;
 
@@ -67,14 +68,6 @@ pub(super) fn weights_object(features: &[Weighted<'_>]) -> Value {
 /// Weights of a linear model.
 #[derive(Deserialize)]
 pub(super) struct Weights(#[serde(deserialize_with = "object")] pub(super) Map<String, Value>);
-
-/// An object without repeated keys.
-pub(super) fn object<'de, D: Deserializer<'de>>(from: D) -> Result<Map<String, Value>, D::Error> {
-    match Strict::deserialize(from)? {
-        Strict(Value::Object(object)) => Ok(object),
-        Strict(_) => Err(serde::de::Error::custom("expected an object")),
-    }
-}
 
 pub(super) fn linear(format: Format, names: Names, terms: Vec<LinearTerm>) -> Result<ImportedModel> {
     let function = Function::Linear(LinearModel { bias: 0.0, terms }.checked()?);
