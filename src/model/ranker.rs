@@ -125,11 +125,6 @@ impl Ranker {
         rule.map_or(&[], |rule| &rule.names)
     }
 
-    /// Whether its functions see the named query feature at this position.
-    pub fn sees_query_feature(&self, position: usize) -> bool {
-        self.as_query_aware().is_none_or(|ranker| ranker.sees(position))
-    }
-
     /// Capabilities before scaling is taken into account.
     pub fn capabilities(&self) -> Capabilities {
         Capabilities {

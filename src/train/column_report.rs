@@ -90,7 +90,8 @@ impl ColumnReport {
         // A column of vectors has another name than its values.
         let is_seen = |column: &ReportedColumn| {
             let position = known.iter().position(|name| name.eq_ignore_ascii_case(&column.name));
-            position.map_or(!known.is_empty(), |position| ranker.sees_query_feature(position))
+            let sees = |position| ranker.as_query_aware().is_none_or(|ranker| ranker.sees(position));
+            position.map_or(!known.is_empty(), sees)
         };
         let is_unused = |column: &&mut ReportedColumn| {
             column.reason.as_deref() == Some("query_features") && !is_seen(column)

@@ -108,13 +108,7 @@ fn first(spec: &GridSpec, bucket: u32, data: &Dataset) -> Result<BucketSums> {
 }
 
 fn lists(queries: &[Weighted]) -> Vec<(&ListBlock, f64)> {
-    let mut lists = Vec::with_capacity(queries.len());
-    for (block, weight) in queries {
-        if let QueryBlock::List(block) = &**block {
-            lists.push((block, *weight));
-        }
-    }
-    lists
+    queries.iter().filter_map(|(block, weight)| Some((block.as_list()?, *weight))).collect()
 }
 
 /// For each function, the weighted sum of the metric over these queries, and the sum of their weights.
@@ -137,13 +131,8 @@ fn values(spec: &GridSpec, data: &Dataset, queries: &[usize], functions: &[f64])
 
 /// The sums of the smoothed hinge: the numbers are two widths, then w. Without numbers: the sums that do not depend on w.
 fn hinge(dim: usize, queries: &[Weighted], numbers: &[f64], control: &Control) -> Result<Vec<f64>> {
-    let mut pairs = Vec::with_capacity(queries.len());
-    for (block, weight) in queries {
-        if let QueryBlock::Pair(block) = &**block {
-            pairs.push((block, *weight));
-        }
-    }
-    let problem = PairProblem::new(dim, pairs, 1.0)?;
+    let pairs = queries.iter().filter_map(|(block, weight)| Some((block.as_pair()?, *weight)));
+    let problem = PairProblem::new(dim, pairs.collect(), 1.0)?;
     let sums = match numbers {
         [] => hinge_origin(&problem, control),
         [first, second, w @ ..] if w.len() == dim && *first > 0.0 && *second > 0.0 => {

@@ -251,12 +251,9 @@ impl FitSpec {
         dim: usize,
         blocks: &'a [(Arc<QueryBlock>, f64)],
     ) -> Result<PairProblem<'a>> {
-        let pairs = |(block, weight): &'a (Arc<QueryBlock>, f64)| match &**block {
-            QueryBlock::Pair(block) => Ok((block, *weight)),
-            QueryBlock::List(_) => Err(prepared_for_another()),
-        };
-        let blocks = blocks.iter().map(pairs).collect::<Result<_>>()?;
-        let problem = PairProblem::new(dim, blocks, self.lambda)?.with_loss(loss);
+        let pairs = blocks.iter().map(|(block, weight)| Some((block.as_pair()?, *weight)));
+        let pairs = pairs.collect::<Option<_>>().ok_or_else(prepared_for_another)?;
+        let problem = PairProblem::new(dim, pairs, self.lambda)?.with_loss(loss);
         match &self.center {
             Some(center) => problem.with_center(center.clone()),
             None => Ok(problem),
@@ -269,12 +266,9 @@ impl FitSpec {
         dim: usize,
         blocks: &'a [(Arc<QueryBlock>, f64)],
     ) -> Result<ListProblem<'a>> {
-        let lists = |(block, weight): &'a (Arc<QueryBlock>, f64)| match &**block {
-            QueryBlock::List(block) => Ok((block, *weight)),
-            QueryBlock::Pair(_) => Err(prepared_for_another()),
-        };
-        let blocks = blocks.iter().map(lists).collect::<Result<_>>()?;
-        let mut problem = ListProblem::new(dim, loss, blocks)?;
+        let lists = blocks.iter().map(|(block, weight)| Some((block.as_list()?, *weight)));
+        let lists = lists.collect::<Option<_>>().ok_or_else(prepared_for_another)?;
+        let mut problem = ListProblem::new(dim, loss, lists)?;
         if let Some(start) = &self.start {
             problem = problem.with_start(start.clone())?;
         }

@@ -13,6 +13,14 @@ pub enum QueryBlock {
 }
 
 impl QueryBlock {
+    pub fn as_pair(&self) -> Option<&PairBlock> {
+        if let Self::Pair(block) = self { Some(block) } else { None }
+    }
+
+    pub fn as_list(&self) -> Option<&ListBlock> {
+        if let Self::List(block) = self { Some(block) } else { None }
+    }
+
     /// The same query with the first `dim` features.
     #[must_use]
     pub fn leading(&self, dim: usize) -> Self {
