@@ -134,13 +134,8 @@ impl FitCache {
     }
 
     /// Number of functions.
-    pub fn len(&self) -> usize {
+    pub fn functions(&self) -> usize {
         self.0.len()
-    }
-
-    /// Whether the query has no function.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 }
 
@@ -155,7 +150,7 @@ mod tests {
         for target in 0..5 {
             cache.put(1, &[f64::from(target)], Target::Novel, &function);
         }
-        assert_eq!(cache.len(), 2);
+        assert_eq!(cache.functions(), 2);
         let get = |model, feature| cache.get(model, &[feature], Target::Novel);
         assert!(get(1, 0.0).is_none() && get(1, 4.0).is_some() && get(2, 4.0).is_none());
         assert!(cache.get(1, &[4.0], Target::Observed).is_none());

@@ -11,8 +11,6 @@ use crate::data::{ListConstraint, RowGroup};
 pub struct LossDef {
     /// The name in the option `loss` and in models.
     pub name: &'static str,
-    /// One line for the reference tables.
-    pub summary: &'static str,
     /// The shape with default parameters.
     pub shape: Shape,
     /// Pairwise or listwise, and how it is made.
@@ -23,43 +21,23 @@ pub struct LossDef {
     pub defaults: &'static [(&'static str, &'static str)],
     /// The metrics that its parameter `measure` accepts.
     pub measures: &'static [&'static str],
-    /// The list constraints that it supports.
-    pub constraints: &'static [ListConstraint],
 }
 
 impl LossDef {
-    pub const fn pairwise(name: &'static str, summary: &'static str, shape: Shape, loss: PairLoss) -> Self {
-        let constraints = &[ListConstraint::None];
+    pub const fn pairwise(name: &'static str, shape: Shape, loss: PairLoss) -> Self {
         Self {
             name,
-            summary,
             shape,
             kind: LossKind::Pairwise(loss),
             parameters: &["pair_weights"],
             defaults: &[],
             measures: &[],
-            constraints,
         }
     }
 
     /// A listwise loss without parameters.
-    pub const fn listwise(
-        name: &'static str,
-        summary: &'static str,
-        shape: Shape,
-        make: MakeListwise,
-    ) -> Self {
-        let constraints = &[ListConstraint::None];
-        Self {
-            name,
-            summary,
-            shape,
-            kind: LossKind::Listwise(make),
-            parameters: &[],
-            defaults: &[],
-            measures: &[],
-            constraints,
-        }
+    pub const fn listwise(name: &'static str, shape: Shape, make: MakeListwise) -> Self {
+        Self { name, shape, kind: LossKind::Listwise(make), parameters: &[], defaults: &[], measures: &[] }
     }
 }
 

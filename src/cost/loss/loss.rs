@@ -237,7 +237,6 @@ mod tests {
         for (def, name) in LOSSES.iter().zip(NAMES) {
             let loss = def.make(&Params::default()).unwrap();
             assert_eq!((def.name, loss.def().name), (*name, *name));
-            assert!(def.constraints.contains(&loss.constraint()), "{name}");
         }
     }
 

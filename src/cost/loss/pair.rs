@@ -88,12 +88,7 @@ pub fn pair_count(labels: &[f64]) -> u64 {
 // psi(m) = max(0, 1 - m) - max(0, -m).
 
 pub const PSI: PairDef = PairDef {
-    def: LossDef::pairwise(
-        "psi",
-        "pairwise psi: the hinge, at most 1 for each pair; not convex, ignores gross outliers",
-        Shape::Difference,
-        PairLoss::Psi,
-    ),
+    def: LossDef::pairwise("psi", Shape::Difference, PairLoss::Psi),
     value: |margin| (1.0 - margin).clamp(0.0, 1.0),
     slope: |margin| if (0.0..1.0).contains(&margin) { -1.0 } else { 0.0 },
     steepest: Some(1.0),
@@ -102,12 +97,7 @@ pub const PSI: PairDef = PairDef {
 // Pairwise hinge loss (Herbrich et al. 2000; Dai & Wang 2019, equation 3.7): max(0, 1 - m) for a pair of margin m.
 
 pub const HINGE: PairDef = PairDef {
-    def: LossDef::pairwise(
-        "hinge",
-        "pairwise hinge: max(0, 1 - (s_j - s_l)) for each pair with y_j > y_l, mean over all pairs",
-        Shape::Convex,
-        PairLoss::Hinge,
-    ),
+    def: LossDef::pairwise("hinge", Shape::Convex, PairLoss::Hinge),
     value: |margin| (1.0 - margin).max(0.0),
     slope: |margin| if margin < 1.0 { -1.0 } else { 0.0 },
     steepest: Some(1.0),
@@ -116,12 +106,7 @@ pub const HINGE: PairDef = PairDef {
 // Pairwise squared hinge loss (Chapelle & Keerthi 2010): max(0, 1 - m)^2 for a pair of margin m.
 
 pub const SQUARED_HINGE: PairDef = PairDef {
-    def: LossDef::pairwise(
-        "squared_hinge",
-        "pairwise squared hinge: max(0, 1 - (s_j - s_l))^2 for each pair with y_j > y_l, mean over all pairs",
-        Shape::Smooth,
-        PairLoss::SquaredHinge,
-    ),
+    def: LossDef::pairwise("squared_hinge", Shape::Smooth, PairLoss::SquaredHinge),
     value: |margin| (1.0 - margin).max(0.0) * (1.0 - margin).max(0.0),
     slope: |margin| -2.0 * (1.0 - margin).max(0.0),
     steepest: None,
@@ -170,12 +155,7 @@ impl PairWeights {
 // Pairwise logistic loss (Burges et al. 2005, RankNet): log(1 + exp(-m)) for a pair of margin m.
 
 pub const LOGISTIC: PairDef = PairDef {
-    def: LossDef::pairwise(
-        "logistic",
-        "pairwise logistic: log(1 + exp(-(s_j - s_l))) for each pair with y_j > y_l, mean over all pairs",
-        Shape::Smooth,
-        PairLoss::Logistic,
-    ),
+    def: LossDef::pairwise("logistic", Shape::Smooth, PairLoss::Logistic),
     value: |margin| (-margin).max(0.0) + libm::log1p(libm::exp(-margin.abs())),
     slope,
     steepest: Some(1.0),

@@ -320,15 +320,6 @@ impl Readings {
         &mut self.shapes[self.last].1
     }
 
-    /// Adds the texts of other rows.
-    pub fn merge(&mut self, other: &Self) {
-        self.count += other.count;
-        self.marks.merge(&other.marks);
-        self.others.merge(&other.others);
-        self.fits.iter_mut().zip(&other.fits).for_each(|(texts, others)| texts.merge(others));
-        other.shapes.iter().for_each(|(key, shape)| self.shape(&key.2).merge(shape));
-    }
-
     /// What the texts are, if at least this share of them must have one form. Texts that mark missing values count only if
     /// all must.
     pub fn outcome(&self, share: f64) -> Outcome {

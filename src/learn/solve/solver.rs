@@ -11,8 +11,6 @@ use crate::math::optim::{Solution, StopRule};
 pub struct SolverDef {
     /// The value of the option `solver`.
     pub name: &'static str,
-    /// One line for the reference tables.
-    pub summary: &'static str,
     /// Solves a [`PairProblem`].
     pub pair: Option<PairMethod>,
     /// Solves a [`ListProblem`].

@@ -7,7 +7,6 @@ use crate::cost::loss::{ListLoss, Loss, PairLoss, PairWeights};
 /// Chooses by the loss and the size of the problem.
 pub(super) const AUTO: SolverDef = SolverDef {
     name: "auto",
-    summary: "pairs: newton; lists: by the shape of the loss",
     pair: Some(super::pair::NEWTON_ON_PAIRS),
     list: Some(super::list::AUTO_ON_LISTS),
 };

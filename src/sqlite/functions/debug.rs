@@ -25,7 +25,7 @@ fn debug(call: &ScalarCall<'_>) -> Result<Output> {
         "target": format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS),
         "threads": std::thread::available_parallelism().map_or(1, usize::from),
         "models_kept": call.state.models_kept(),
-        "fits_kept": call.state.fits.len(),
+        "fits_kept": call.state.fits.functions(),
         "progress": running(),
         "last_warnings": call.state.warnings(),
     })))

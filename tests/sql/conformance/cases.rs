@@ -35,7 +35,8 @@ pub const COLUMNS: &str = "query_id, doc_id, relevance, a, b, c, q_mood";
 
 /// Whether a loss is of documents at slots, which have separate rows in `tests/sql/matching.rs`.
 fn has_slots(loss: &str) -> bool {
-    loss::find(loss).is_ok_and(|loss| loss.constraints == [ListConstraint::Slots])
+    let loss = loss::find(loss).and_then(|loss| loss.make(&Params::default()));
+    loss.is_ok_and(|loss| loss.constraint() == ListConstraint::Slots)
 }
 
 /// The losses of ranked documents that are functions; trees have tests of the other in `tests/sql/trees.rs`.

@@ -31,12 +31,7 @@ use super::cs_list_mle_costs::Swaps;
 
 pub const CS_LIST_MLE: LossDef = LossDef {
     parameters: &["cost_weights", "truncation", "label_ties"],
-    ..LossDef::listwise(
-        "cs_list_mle",
-        "cost-sensitive ListMLE: (1/Z) sum_j beta_j log2(1 + sum over worse t of alpha_jt exp(s_t - s_j)), bounds 1 - ndcg@k",
-        Shape::Smooth,
-        |params| Ok(Arc::new(CsListMle::new(params)?)),
-    )
+    ..LossDef::listwise("cs_list_mle", Shape::Smooth, |params| Ok(Arc::new(CsListMle::new(params)?)))
 };
 
 #[derive(Debug)]

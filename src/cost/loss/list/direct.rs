@@ -49,13 +49,7 @@ pub const DIRECT: LossDef = LossDef {
         "diversify_by",
     ],
     measures: &["wta", "mrr", "dcg", "dcg@k", "ndcg", "ndcg@k", "precision@k", "eru", "neru"],
-    constraints: &[ListConstraint::None, ListConstraint::Diversity],
-    ..LossDef::listwise(
-        "direct",
-        "bound of the regret in a measure: max over orders of decoded score minus measure, relative to the best order",
-        Shape::Difference,
-        |params| Ok(Arc::new(Direct::new(params)?)),
-    )
+    ..LossDef::listwise("direct", Shape::Difference, |params| Ok(Arc::new(Direct::new(params)?)))
 };
 
 #[derive(Debug, Clone, PartialEq)]

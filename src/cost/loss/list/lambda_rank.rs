@@ -35,12 +35,7 @@ const PAIR_COST: usize = 32;
 
 pub const LAMBDA_RANK: LossDef = LossDef {
     parameters: &["truncation"],
-    ..LossDef::listwise(
-        "lambda_rank",
-        "gradients of logistic pairs that weigh the change of ndcg@truncation if the documents swap; for boosted_trees",
-        Shape::Gradients,
-        |params| Ok(Arc::new(LambdaRank::new(params))),
-    )
+    ..LossDef::listwise("lambda_rank", Shape::Gradients, |params| Ok(Arc::new(LambdaRank::new(params))))
 };
 
 /// The loss: NDCG@k.

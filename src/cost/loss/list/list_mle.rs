@@ -26,17 +26,12 @@ use crate::math::{Random, compare, sort_indices};
 pub const LIST_MLE: LossDef = LossDef {
     parameters: &["label_order"],
     defaults: &[("label_order", LabelOrder::Random.name())],
-    ..LossDef::listwise(
-        "list_mle",
-        "minus the log likelihood of the order of the grades: sum_i log sum_{j not before i} exp(s_j - s_i)",
-        Shape::Smooth,
-        |params| {
-            // Trainings give the order (`defaults`); a stored loss without it keeps the order of the documents.
-            let order = params.choice("label_order")?.unwrap_or(LabelOrder::Stable);
-            let seed = || params.count("seed").unwrap_or(0) as u64;
-            Ok(Arc::new(ListMle { seed: (order == LabelOrder::Random).then(seed) }))
-        },
-    )
+    ..LossDef::listwise("list_mle", Shape::Smooth, |params| {
+        // Trainings give the order (`defaults`); a stored loss without it keeps the order of the documents.
+        let order = params.choice("label_order")?.unwrap_or(LabelOrder::Stable);
+        let seed = || params.count("seed").unwrap_or(0) as u64;
+        Ok(Arc::new(ListMle { seed: (order == LabelOrder::Random).then(seed) }))
+    })
 };
 
 /// The order of equal grades.

@@ -17,15 +17,10 @@ use crate::data::RowGroup;
 
 pub const LIST_NET: LossDef = LossDef {
     parameters: &["target"],
-    ..LossDef::listwise(
-        "list_net",
-        "cross entropy of the top-one probabilities softmax(y), or softmax(2^y - 1), and softmax(s)",
-        Shape::Smooth,
-        |params| {
-            let target = params.choice("target")?.unwrap_or(Target::Grade);
-            Ok(Arc::new(ListNet { of_gains: target == Target::Gain }))
-        },
-    )
+    ..LossDef::listwise("list_net", Shape::Smooth, |params| {
+        let target = params.choice("target")?.unwrap_or(Target::Grade);
+        Ok(Arc::new(ListNet { of_gains: target == Target::Gain }))
+    })
 };
 
 /// The target of a loss or of a model of ratings.

@@ -24,13 +24,9 @@ use crate::math::assignment::Workspace;
 
 pub const MATCHING: LossDef = LossDef {
     parameters: &["slot_costs"],
-    constraints: &[ListConstraint::Slots],
-    ..LossDef::listwise(
-        "matching",
-        "bound of the fraction, or of the cost, of slots that get the wrong document",
-        Shape::Convex,
-        |params| Ok(Arc::new(Matching { slot_costs: slot_costs(params)? })),
-    )
+    ..LossDef::listwise("matching", Shape::Convex, |params| {
+        Ok(Arc::new(Matching { slot_costs: slot_costs(params)? }))
+    })
 };
 
 #[derive(Debug, Default)]

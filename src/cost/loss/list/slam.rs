@@ -43,12 +43,7 @@ use crate::math::{compare, descending, ends_of_runs, sort_indices};
 pub const SLAM: LossDef = LossDef {
     parameters: &["measure", "position_weights", "margin", "label_ties"],
     measures: &["ndcg", "ndcg@k", "map"],
-    ..LossDef::listwise(
-        "slam",
-        "listwise hinge that bounds 1 - ndcg, ndcg@k or map: sum_i v_i max(0, max over worse j of (margin + s_j - s_i))",
-        Shape::Convex,
-        |params| Ok(Arc::new(Slam::new(params)?)),
-    )
+    ..LossDef::listwise("slam", Shape::Convex, |params| Ok(Arc::new(Slam::new(params)?)))
 };
 
 #[derive(Debug, Clone)]

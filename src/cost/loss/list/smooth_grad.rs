@@ -26,12 +26,7 @@ use crate::math::descending;
 pub const SMOOTH_GRAD: LossDef = LossDef {
     parameters: &["measure", "sigma"],
     measures: &["ndcg", "ndcg@k", "dcg", "dcg@k", "precision@k", "wta"],
-    ..LossDef::listwise(
-        "smooth_grad",
-        "best value less value of ndcg, ndcg@k, dcg, dcg@k, precision@k or wta with smoothed positions",
-        Shape::Annealed,
-        |params| Ok(Arc::new(SmoothGrad::new(params)?)),
-    )
+    ..LossDef::listwise("smooth_grad", Shape::Annealed, |params| Ok(Arc::new(SmoothGrad::new(params)?)))
 };
 
 #[derive(Debug)]

@@ -17,24 +17,16 @@ use crate::data::RowGroup;
 
 pub const SQUARED: LossDef = LossDef {
     parameters: &["centering"],
-    ..LossDef::listwise(
-        "squared",
-        "least squares: mean of (s_j - y_j)^2 / 2, scores and grades less their means in the query unless centering is none",
-        Shape::Quadratic,
-        |params| {
-            let centering = params.choice("centering")?.unwrap_or(Centering::Query);
-            Ok(Arc::new(Squared { centered: centering == Centering::Query, over_pairs: false }))
-        },
-    )
+    ..LossDef::listwise("squared", Shape::Quadratic, |params| {
+        let centering = params.choice("centering")?.unwrap_or(Centering::Query);
+        Ok(Arc::new(Squared { centered: centering == Centering::Query, over_pairs: false }))
+    })
 };
 
 /// The declaration of the mean over pairs of documents.
-pub const PAIR_SQUARED: LossDef = LossDef::listwise(
-    "pair_squared",
-    "least squares on pairs: mean of ((s_j - s_l) - (y_j - y_l))^2 / 4 over all ordered pairs of documents",
-    Shape::Quadratic,
-    |_| Ok(Arc::new(Squared { centered: true, over_pairs: true })),
-);
+pub const PAIR_SQUARED: LossDef = LossDef::listwise("pair_squared", Shape::Quadratic, |_| {
+    Ok(Arc::new(Squared { centered: true, over_pairs: true }))
+});
 
 /// The value subtracted from scores and grades.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

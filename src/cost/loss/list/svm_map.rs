@@ -33,12 +33,9 @@ use crate::math::{compare, dot, sort_indices};
 
 pub const SVM_MAP: LossDef = LossDef {
     parameters: &["threshold"],
-    ..LossDef::listwise(
-        "svm_map",
-        "structured hinge that bounds 1 - map: max over rankings of 1 - map and of the mean difference of scores of misordered pairs",
-        Shape::Convex,
-        |params| Ok(Arc::new(SvmMap { threshold: params.number("threshold").unwrap_or(RELEVANT) })),
-    )
+    ..LossDef::listwise("svm_map", Shape::Convex, |params| {
+        Ok(Arc::new(SvmMap { threshold: params.number("threshold").unwrap_or(RELEVANT) }))
+    })
 };
 
 struct SvmMap {

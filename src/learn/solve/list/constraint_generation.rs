@@ -28,7 +28,6 @@ const MOST_IDLE_ROUNDS: u32 = 50;
 
 pub const CONSTRAINT_GENERATION: SolverDef = SolverDef {
     name: "constraint_generation",
-    summary: "cutting planes for each query and coordinate ascent on their dual, for convex listwise losses",
     pair: None,
     list: Some(ListMethod {
         shapes: &[Shape::Convex],

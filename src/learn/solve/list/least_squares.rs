@@ -31,12 +31,7 @@ pub(super) const METHOD: ListMethod = ListMethod {
     bytes: |problem| least_squares_bytes(problem.dim(), problem.documents()),
 };
 
-pub const LEAST_SQUARES: SolverDef = SolverDef {
-    name: "least_squares",
-    summary: "the linear system of least squares, for quadratic listwise losses",
-    pair: None,
-    list: Some(METHOD),
-};
+pub const LEAST_SQUARES: SolverDef = SolverDef { name: "least_squares", pair: None, list: Some(METHOD) };
 
 fn path(problem: &ListProblem<'_>, lambdas: &[f64], rule: &StopRule, control: &Control) -> Vec<Solution> {
     let objective = Ridge { risk: problem, lambda: 0.0, center: problem.center() };

@@ -59,12 +59,7 @@ const LBFGS_METHOD: ListMethod = ListMethod {
     bytes: |problem| if problem.shape() == Shape::Annealed { plane_bytes(problem) } else { 0 },
 };
 
-pub const LBFGS: SolverDef = SolverDef {
-    name: "lbfgs",
-    summary: "limited-memory BFGS for smooth listwise losses and, by annealing, for their limits",
-    pair: None,
-    list: Some(LBFGS_METHOD),
-};
+pub const LBFGS: SolverDef = SolverDef { name: "lbfgs", pair: None, list: Some(LBFGS_METHOD) };
 
 /// The method of the solver `newton` for lists.
 pub const NEWTON_ON_LISTS: ListMethod = ListMethod {
@@ -97,9 +92,4 @@ const BUNDLE_METHOD: ListMethod = ListMethod {
     bytes: plane_bytes,
 };
 
-pub const BUNDLE: SolverDef = SolverDef {
-    name: "bundle",
-    summary: "cutting planes with a line search, for convex listwise losses and, in rounds, for differences of convex ones",
-    pair: None,
-    list: Some(BUNDLE_METHOD),
-};
+pub const BUNDLE: SolverDef = SolverDef { name: "bundle", pair: None, list: Some(BUNDLE_METHOD) };

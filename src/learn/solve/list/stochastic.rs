@@ -31,7 +31,6 @@ const LATE: f64 = 3.0;
 
 pub const STOCHASTIC: SolverDef = SolverDef {
     name: "stochastic",
-    summary: "averaged stochastic subgradients, for a rough solution in few passes of convex listwise losses and of differences of convex ones",
     pair: None,
     list: Some(ListMethod {
         shapes: &[Shape::Smooth, Shape::Convex, Shape::Difference],

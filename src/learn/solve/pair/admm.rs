@@ -216,7 +216,6 @@ fn path<'p>(
 
 pub const ADMM: SolverDef = SolverDef {
     name: "admm",
-    summary: "the inexact ADMM of Dai and Wang (2019), for gaps of about 1e-3",
     pair: Some(PairMethod {
         losses: &[PairLoss::Hinge],
         sorts_hinge: false,

@@ -41,7 +41,6 @@ fn bytes(problem: &PairProblem<'_>, dim: usize) -> u64 {
 
 pub const NEWTON: SolverDef = SolverDef {
     name: "newton",
-    summary: "Newton in score space; the hinge is smoothed, with multipliers at the end",
     pair: Some(NEWTON_ON_PAIRS),
     list: Some(crate::learn::solve::list::NEWTON_ON_LISTS),
 };

@@ -132,7 +132,7 @@ fn a_solver_refuses_a_loss_that_it_does_not_take() {
     use crate::learn::solve::table::pair_method;
     use crate::learn::solve::{PairMethod, SOLVERS, SolverDef};
     let method = PairMethod { losses: &[PairLoss::Hinge], ..SOLVERS[0].pair.unwrap() };
-    let hinge_only = SolverDef { name: "test", summary: "", pair: Some(method), list: None };
+    let hinge_only = SolverDef { name: "test", pair: Some(method), list: None };
     assert!(hinge_only.takes(&Loss::Pair(PairLoss::Psi, PairWeights::Equal)));
     let error = pair_method(&hinge_only, PairLoss::Logistic).unwrap_err().to_string();
     assert_eq!(error, "solver 'test' does not support the loss 'logistic'; use auto or newton");
