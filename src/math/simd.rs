@@ -5,6 +5,7 @@
 //! additions (`math::lanes`), and multiply and add are fused only where the code says so (`mul_add`, which rounds once on
 //! every machine). `unsafe` is used for nothing but these calls and single instructions that compilers do not find
 //! ([`Registers`]).
+#![allow(clippy::inline_always, reason = "compiled for each register width")]
 #![allow(unsafe_code, reason = "calls of functions that are compiled for registers that the processor has")]
 
 #[cfg(target_arch = "x86_64")]
@@ -58,7 +59,6 @@ pub trait Registers {
 pub struct Baseline;
 
 impl Registers for Baseline {
-    #[allow(clippy::inline_always, reason = "part of a search")]
     #[inline(always)]
     fn at_most(Keys(keys): &Keys, x: f32) -> usize {
         // Without branches: they could not be predicted.
@@ -69,7 +69,6 @@ impl Registers for Baseline {
         below + usize::from(keys[KEYS - 1] <= x)
     }
 
-    #[allow(clippy::inline_always, reason = "part of a loop over bytes")]
     #[inline(always)]
     fn are_above(table: &[[u8; PART]], indices: &[u8; BYTES], limits: &[u8; BYTES]) -> [u8; BYTES] {
         debug_assert!(table.len() <= PART);
@@ -82,7 +81,6 @@ impl Registers for Baseline {
         above
     }
 
-    #[allow(clippy::inline_always, reason = "part of a search")]
     #[inline(always)]
     fn between(values: &[f32; KEYS], low: f32, high: f32) -> u32 {
         let mut mask = 0;
@@ -98,7 +96,6 @@ struct Avx2;
 
 #[cfg(target_arch = "x86_64")]
 impl Registers for Avx2 {
-    #[allow(clippy::inline_always, reason = "compiled for these registers")]
     #[inline(always)]
     fn at_most(Keys(keys): &Keys, x: f32) -> usize {
         // SAFETY: `with_avx2` alone uses this type. There are 16 keys.
@@ -110,7 +107,6 @@ impl Registers for Avx2 {
         (masks[0] | masks[1] << (KEYS / 2)).count_ones() as usize
     }
 
-    #[allow(clippy::inline_always, reason = "compiled for these registers")]
     #[inline(always)]
     fn are_above(table: &[[u8; PART]], indices: &[u8; BYTES], limits: &[u8; BYTES]) -> [u8; BYTES] {
         const HALF: usize = BYTES / 2;
@@ -135,7 +131,6 @@ impl Registers for Avx2 {
         above
     }
 
-    #[allow(clippy::inline_always, reason = "compiled for these registers")]
     #[inline(always)]
     fn between(values: &[f32; KEYS], low: f32, high: f32) -> u32 {
         // SAFETY: `with_avx2` alone uses this type. There are 16 numbers.
@@ -157,7 +152,6 @@ struct Avx512;
 
 #[cfg(target_arch = "x86_64")]
 impl Registers for Avx512 {
-    #[allow(clippy::inline_always, reason = "compiled for these registers")]
     #[inline(always)]
     fn at_most(Keys(keys): &Keys, x: f32) -> usize {
         // SAFETY: `with_avx512` alone uses this type. There are 16 keys.
@@ -166,7 +160,6 @@ impl Registers for Avx512 {
         mask.count_ones() as usize
     }
 
-    #[allow(clippy::inline_always, reason = "compiled for these registers")]
     #[inline(always)]
     fn are_above(table: &[[u8; PART]], indices: &[u8; BYTES], limits: &[u8; BYTES]) -> [u8; BYTES] {
         let mut above = [0; BYTES];
@@ -187,7 +180,6 @@ impl Registers for Avx512 {
         above
     }
 
-    #[allow(clippy::inline_always, reason = "compiled for these registers")]
     #[inline(always)]
     fn between(values: &[f32; KEYS], low: f32, high: f32) -> u32 {
         // SAFETY: `with_avx512` alone uses this type. There are 16 numbers.
@@ -303,7 +295,6 @@ mod tests {
     impl SimdTask for Sums<'_> {
         type Output = Vec<Lanes>;
 
-        #[allow(clippy::inline_always)]
         #[inline(always)]
         fn run<R: Registers>(self) -> Vec<Lanes> {
             let mut sums = vec![Lanes::ZERO; 7];
@@ -331,7 +322,6 @@ mod tests {
     impl SimdTask for Above<'_> {
         type Output = [u8; BYTES];
 
-        #[allow(clippy::inline_always)]
         #[inline(always)]
         fn run<R: Registers>(self) -> [u8; BYTES] {
             R::are_above(self.0, self.1, self.2)
@@ -343,7 +333,6 @@ mod tests {
     impl SimdTask for Masks<'_> {
         type Output = Vec<u32>;
 
-        #[allow(clippy::inline_always)]
         #[inline(always)]
         fn run<R: Registers>(self) -> Vec<u32> {
             self.1.windows(2).map(|bounds| R::between(self.0, bounds[0], bounds[1])).collect()
@@ -396,7 +385,6 @@ mod tests {
     impl SimdTask for Counts<'_> {
         type Output = Vec<usize>;
 
-        #[allow(clippy::inline_always)]
         #[inline(always)]
         fn run<R: Registers>(self) -> Vec<usize> {
             self.1.iter().map(|x| R::at_most(self.0, *x)).collect()
