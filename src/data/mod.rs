@@ -55,7 +55,7 @@ pub use new_row::{NewRow, QueryValues, RowContext, is_weight};
 pub use quantiles::{Line as QuantileLine, Quantiles};
 pub use quantity::{
     Form, Keys, Outcome, Quantities, Readings, Unread, is_missing_mark, null_in_sql, numbers_by_key,
-    outcome_of,
+    outcome_of, two_numbers_in_sql,
 };
 pub use quantity_columns::{SHARE_OF_FORM, SHARE_OF_LISTED};
 pub use query_columns::QueryValue;

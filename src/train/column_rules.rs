@@ -6,13 +6,13 @@ use std::collections::{BTreeSet, HashSet};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::base::{ColumnAdvice, Origin, quote, shorten};
+use crate::base::{ColumnAdvice, quote, shorten};
 use crate::data::{
-    Category, ColumnFacts, Dataset, Facts, Form, Id, JsonKind, Outcome, QueryValue, ReadReport,
-    SHARE_OF_FORM, SHARE_OF_LISTED, Seen, Unread, facts_of_feature, is_like_id, is_part, is_row_number,
+    Category, ColumnFacts, Dataset, Facts, Form, Id, Outcome, QueryValue, ReadReport, SHARE_OF_FORM, SHARE_OF_LISTED,
+    Seen, Unread, facts_of_feature, is_like_id, is_part, is_row_number,
 };
 use crate::train::column_texts::{
-    conversion, frequent_texts, keys_in_sql, quantities_among_texts, read_as, spelling,
+    conversion, frequent_texts, json_in_text, quantities_among_texts, read_as, spelling,
 };
 use crate::train::feature_checks::SMALLEST_ID;
 
@@ -161,65 +161,65 @@ fn left_out(reason: impl Into<String>, warning: Option<String>) -> Decision {
 impl ColumnRules<'_> {
     /// What became of a column.
     pub(super) fn fate_of(&self, column: &ReadColumn<'_>, read: &ReadReport) -> ReportedColumn {
-        let (name, data) = (column.name, self.data);
-        let is_name = |known: &String| known.eq_ignore_ascii_case(name);
-        let form = data.quantities.of(name);
-        let fate = |(fate, reason, warning): (&'static str, Option<String>, Option<String>), facts| {
-            let form = form.map(Form::name);
-            ReportedColumn { name: name.to_owned(), fate, reason, form, facts, warning }
-        };
-        let (is_category, like_role) = match column.usage {
-            Usage::Role(role) => {
-                let of_queries =
-                    data.query_names.iter().position(|known| role == "query_features" && is_name(known));
-                let facts = role_facts(role, data, of_queries);
-                let missing = facts.as_ref().map_or(0, |facts| facts.missing);
-                let unnamed = (role == "doc" && missing > 0).then(|| {
-                    format!("the column \"{name}\" is NULL in {missing} rows, whose documents have no id; give each document an id")
-                });
-                let same = || {
-                    of_queries.filter(|_| data.n_queries() > 1).and_then(|_| constant(name, facts.as_ref()?))
-                };
-                let texts = || quantities_among_texts(name, data, of_queries?);
-                let variants = || spelling(name, frequent_texts(data, of_queries?).into_iter());
-                let unused = (role == "query_time" && data.quantities.time_of_query().is_none()).then(|| {
-                    format!(
-                        "the column \"{name}\" is the time of the query, and there are no dates that it is compared with; to read \
-                         it as other columns, use the options {}",
-                        self.advice.role("query_time", Value::Null)
-                    )
-                });
-                let warning =
-                    unnamed.or(unused).or_else(same).or_else(texts).or_else(variants).or_else(|| match read
-                        .determined
-                    {
-                        Some(mean) if role == "determined" => undetermined(name, mean),
-                        _ => None,
-                    });
-                return fate(("role", Some(role.to_owned()), warning), facts);
-            }
+        let name = column.name;
+        let ((fate, reason, warning), facts) = match column.usage {
+            Usage::Role(role) => self.role(name, role, read),
             Usage::UnusedSlot => {
                 let warning = format!(
                     "the column \"{name}\" is left out because only matching uses slots; use matching"
                 );
-                return fate(
-                    ("left_out", Some("slot, which only matching uses".to_owned()), Some(warning)),
-                    None,
-                );
+                (left_out("slot, which only matching uses", Some(warning)), None)
             }
             Usage::Keys => {
-                let reason = "JSON objects, each key of which is a feature".to_owned();
-                return fate(("feature", Some(reason), None), None);
+                (("feature", "JSON objects, each key of which is a feature".to_owned(), None), None)
             }
-            Usage::LeftOut(reason) => return fate(("left_out", Some(reason.to_owned()), None), None),
-            Usage::Open { is_category, like_role } => (is_category, like_role),
+            Usage::LeftOut(reason) => (left_out(reason, None), None),
+            Usage::Open { is_category, like_role } => self.open(column, is_category, like_role, read),
         };
+        let form = self.data.quantities.of(name).map(Form::name);
+        let reason = Some(reason).filter(|reason| !reason.is_empty());
+        ReportedColumn { name: name.to_owned(), fate, reason, form, facts, warning }
+    }
+
+    fn role(&self, name: &str, role: &str, read: &ReadReport) -> (Decision, Option<Facts>) {
+        let data = self.data;
+        let is_name = |known: &String| known.eq_ignore_ascii_case(name);
+        let of_queries = data.query_names.iter().position(|known| role == "query_features" && is_name(known));
+        let facts = role_facts(role, data, of_queries);
+        let missing = facts.as_ref().map_or(0, |facts| facts.missing);
+        let same = facts.as_ref().filter(|_| data.n_queries() > 1).and_then(|facts| constant(name, facts));
+        let warning = match role {
+            "doc" if missing > 0 => Some(format!(
+                "the column \"{name}\" is NULL in {missing} rows, whose documents have no id; give each document an id"
+            )),
+            "query_time" if data.quantities.time_of_query().is_none() => Some(format!(
+                "the column \"{name}\" is the time of the query, and there are no dates that it is compared with; to read it as \
+                 other columns, use the options {}",
+                self.advice.role("query_time", Value::Null)
+            )),
+            "determined" => read.determined.and_then(|mean| undetermined(name, mean)),
+            _ => of_queries.and_then(|column| {
+                let texts = quantities_among_texts(name, data, column);
+                same.or(texts).or_else(|| spelling(name, frequent_texts(data, column).into_iter()))
+            }),
+        };
+        (("role", role.to_owned(), warning), facts)
+    }
+
+    /// What became of a column without a role.
+    fn open(
+        &self,
+        column: &ReadColumn<'_>,
+        is_category: bool,
+        like_role: Option<&str>,
+        read: &ReadReport,
+    ) -> (Decision, Option<Facts>) {
+        let (name, data) = (column.name, self.data);
+        let is_name = |known: &String| known.eq_ignore_ascii_case(name);
         let feature = || data.names.iter().position(is_name).filter(|_| self.advice.vector.is_none());
         let ignored = || read.ignored_facts.get(read.ignored.iter().position(is_name)?);
-        let category_facts = || {
-            let found = read.category_facts.iter().find(|(known, _)| is_name(known));
-            found.map(|(_, facts)| facts)
-        };
+        let of_category =
+            read.category_facts.iter().find(|(known, _)| is_name(known)).map(|(_, facts)| facts);
         if let Some(index) = feature() {
             let warning = like_role.map(|role| {
                 format!(
@@ -227,22 +227,21 @@ impl ColumnRules<'_> {
                      under \"features\" in \"columns\", those of text under \"categories\""
                 )
             });
-            let reason = form.map(|form| read_as(name, form));
-            fate(("feature", reason, warning), Some(facts_of_feature(data, index, read.missing.of(index))))
-        } else if let Some(facts) = category_facts().map(Some).or_else(|| is_category.then_some(None)) {
-            // Categories of a model have no facts.
+            let reason = data.quantities.of(name).map(|form| read_as(name, form)).unwrap_or_default();
+            (("feature", reason, warning), Some(facts_of_feature(data, index, read.missing.of(index))))
+        } else if is_category || of_category.is_some() {
             let category = data.categories.iter().find(|category| category.name == name);
             let reason = self.category_reason(name, category, is_category);
             let values = category.iter().flat_map(|category| &category.values).map(String::as_str);
-            let mixed =
-                facts.filter(|_| !is_category).and_then(|facts| self.quantities_in_category(name, facts));
+            // Categories of a model have no facts.
+            let found = of_category.filter(|_| !is_category);
+            let mixed = found.and_then(|facts| self.quantities_in_category(name, facts));
             let warning = mixed.or_else(|| spelling(name, values));
-            fate(("category", Some(reason), warning), facts.map(ColumnFacts::facts))
+            (("category", reason, warning), of_category.map(ColumnFacts::facts))
         } else if let Some(facts) = ignored().or(column.observed) {
-            let (decided, reason, warning) = self.fate(name, facts);
-            fate((decided, Some(reason), warning), Some(facts.facts()))
+            (self.fate(name, facts), Some(facts.facts()))
         } else {
-            fate(("left_out", Some("no feature".to_owned()), None), None)
+            (left_out("no feature", None), None)
         }
     }
 
@@ -358,19 +357,15 @@ impl ColumnRules<'_> {
         may_be.then(|| self.advice.listed("categories", name))
     }
 
-    /// Whether a column of JSON objects of numbers is left out because rows lack keys.
-    fn may_lack_keys(&self, facts: &ColumnFacts) -> bool {
-        let is_open = self.advice.vector.is_none()
-            && !matches!(self.advice.origin, Origin::Source(Some(columns)) if columns.contains_key("quantities"));
-        is_open && self.takes_categories && facts.lacks_keys()
+    /// Whether the training chooses the texts that it reads as numbers.
+    fn reads_texts(&self) -> bool {
+        self.takes_categories && self.advice.vector.is_none() && !self.advice.gives("quantities")
     }
 
     /// The end of a sentence with the options that read a column although some texts have another form.
     fn reading_options(&self, name: &str, facts: &ColumnFacts) -> Option<String> {
-        let reads = |share| matches!(facts.readings.outcome(share), Outcome::Form(_));
-        let is_open =
-            !self.advice.gives("quantities") && self.takes_categories && self.advice.vector.is_none();
-        if is_open && reads(SHARE_OF_FORM) {
+        let reads = |share| matches!(facts.readings.outcome(share), Outcome::Form(_)) && self.reads_texts();
+        if reads(SHARE_OF_FORM) {
             return Some(", or use the option \"missing\", which makes them missing".to_owned());
         }
         // The list excludes columns that it does not name.
@@ -380,7 +375,7 @@ impl ColumnRules<'_> {
         });
         let names: BTreeSet<&str> = read.chain([name]).collect();
         let options = self.advice.role("quantities", json!(names));
-        (is_open && reads(SHARE_OF_LISTED)).then(|| {
+        reads(SHARE_OF_LISTED).then(|| {
             format!(", or use the option \"missing\" and the options {options}, which make them missing")
         })
     }
@@ -406,36 +401,9 @@ impl ColumnRules<'_> {
         let (texts, quoted) = (&facts.texts, quote(name));
         // 1. JSON.
         if let Some(kind) = texts.json_kind() {
-            let (what, how) = match kind {
-                JsonKind::Vectors => {
-                    let vector = self.advice.role("features", json!(name));
-                    (
-                        "JSON arrays",
-                        format!(
-                            "if they are vectors of features, use the options {vector}, otherwise make numbers of them in the source with json_each"
-                        ),
-                    )
-                }
-                JsonKind::Arrays if self.may_lack_keys(facts) => (
-                    "lists of names and numbers",
-                    "a row lacks some of the numbers: use the option \"missing\" to read them".to_owned(),
-                ),
-                JsonKind::Arrays => (
-                    "JSON arrays",
-                    format!(
-                        "make numbers of them in the source, as in EXISTS (SELECT 1 FROM json_each({quoted}) WHERE value = '...')"
-                    ),
-                ),
-                JsonKind::Objects => {
-                    let lacks = if self.may_lack_keys(facts) {
-                        "a row lacks some of the numbers: use the option \"missing\" to read them, or "
-                    } else {
-                        ""
-                    };
-                    let columns = keys_in_sql(texts.texts(), &quoted);
-                    ("JSON objects", format!("{lacks}give each number a column in the source{columns}"))
-                }
-            };
+            let lacks = self.reads_texts() && facts.lacks_keys();
+            let vector = || self.advice.role("features", json!(name));
+            let (what, how) = json_in_text(kind, facts, &quoted, lacks, vector);
             let warning = format!(
                 "the column \"{name}\" is left out because it has {what} as text (such as '{}'); {how}",
                 shorten(texts.example()),

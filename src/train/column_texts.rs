@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 
 use crate::base::{quote, shorten};
 use crate::data::{
-    Dataset, Form, JsonKind, Outcome, QueryValue, Unread, is_missing_mark, null_in_sql, one_in_sql,
-    outcome_of, spelling_variants,
+    ColumnFacts, Dataset, Form, JsonKind, Outcome, QueryValue, Unread, is_missing_mark, null_in_sql,
+    one_in_sql, outcome_of, spelling_variants, two_numbers_in_sql,
 };
 
 /// Queries that share a value of a query feature whose spelling is compared.
@@ -59,7 +59,7 @@ pub fn quantities_among_texts(name: &str, data: &Dataset, column: usize) -> Opti
 }
 
 /// How to make numbers of the texts of a column, whose name is in quotes. `are_all`: whether these are all of its texts.
-pub fn conversion<'a, T: Iterator<Item = &'a str>>(
+pub fn conversion<'a, T: Iterator<Item = &'a str> + Clone>(
     outcome: &Outcome,
     quoted: &str,
     are_all: bool,
@@ -67,6 +67,11 @@ pub fn conversion<'a, T: Iterator<Item = &'a str>>(
 ) -> String {
     let forms = match outcome {
         Outcome::Form(form) => std::slice::from_ref(form),
+        Outcome::Unread { kind: Unread::Several, .. } => {
+            let sql = two_numbers_in_sql(quoted, texts());
+            let sql = sql.map(|[one, other]| format!(", as in {one} and {other}")).unwrap_or_default();
+            return format!("give each number a column of its own in the source{sql}");
+        }
         Outcome::Unread { forms, .. } => forms,
         Outcome::Text => &[],
     };
@@ -99,8 +104,45 @@ pub fn conversion<'a, T: Iterator<Item = &'a str>>(
     }
 }
 
+/// What JSON in the texts of a column is, and how to make features of it. `lacks_keys`: whether objects are not read because
+/// rows lack keys. `vector`: the options that make it the column of vectors.
+pub fn json_in_text(
+    kind: JsonKind,
+    facts: &ColumnFacts,
+    quoted: &str,
+    lacks_keys: bool,
+    vector: impl Fn() -> String,
+) -> (&'static str, String) {
+    let use_missing = "a row lacks some of the numbers: use the option \"missing\" to read them";
+    let in_source = "make numbers of them in the source, as in";
+    let texts = &facts.texts;
+    match kind {
+        JsonKind::Objects => {
+            let lacks = if lacks_keys { format!("{use_missing}, or ") } else { String::new() };
+            let columns = keys_in_sql(texts.all(), quoted);
+            ("JSON objects", format!("{lacks}give each number a column in the source{columns}"))
+        }
+        JsonKind::Arrays if lacks_keys => ("lists of names and numbers", use_missing.to_owned()),
+        _ if !texts.are_json() => ("lists", "write them as JSON arrays in the source".to_owned()),
+        JsonKind::Vectors if texts.have_one_length() && facts.facts().missing == 0 => (
+            "JSON arrays",
+            format!(
+                "if they are vectors of features, use the options {}, otherwise {in_source} {quoted} ->> 0",
+                vector()
+            ),
+        ),
+        JsonKind::Vectors => {
+            ("JSON arrays", format!("{in_source} (SELECT avg(value) FROM json_each({quoted}))"))
+        }
+        JsonKind::Arrays => (
+            "JSON arrays",
+            format!("{in_source} EXISTS (SELECT 1 FROM json_each({quoted}) WHERE value = '...')"),
+        ),
+    }
+}
+
 /// SQL for the numbers in JSON objects, if all texts are valid.
-pub fn keys_in_sql<'a>(mut texts: impl Iterator<Item = &'a str>, quoted: &str) -> String {
+fn keys_in_sql<'a>(mut texts: impl Iterator<Item = &'a str>, quoted: &str) -> String {
     let mut keys = BTreeSet::new();
     let is_valid = texts.all(|text| {
         let object = serde_json::from_str::<Map<String, Value>>(text);

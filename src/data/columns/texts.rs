@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::de::IgnoredAny;
+
 /// Most texts of a sample, and the characters that are kept of each.
 const MOST_TEXTS: usize = 500;
 const LONGEST_TEXT: usize = 400;
@@ -60,7 +62,7 @@ impl TextSample {
     }
 
     /// All of them.
-    pub fn all(&self) -> impl Iterator<Item = &str> {
+    pub fn all(&self) -> impl Iterator<Item = &str> + Clone {
         self.0.values().map(|text| &**text)
     }
 
@@ -84,10 +86,28 @@ impl TextSample {
         self.texts().min().unwrap_or_default()
     }
 
+    /// Whether all texts are JSON. Of long ones only the start is known.
+    pub fn are_json(&self) -> bool {
+        self.all().all(|text| is_cut(text) || serde_json::from_str::<IgnoredAny>(text).is_ok())
+    }
+
+    /// Whether all are arrays of as many numbers.
+    pub fn have_one_length(&self) -> bool {
+        let length = |text| serde_json::from_str::<Vec<f64>>(text).map_or(0, |numbers| numbers.len());
+        let mut lengths = self.all().filter(|text| !is_cut(text)).map(length);
+        let first = lengths.next();
+        first != Some(0) && lengths.all(|length| Some(length) == first)
+    }
+
     /// What all texts are.
     pub fn json_kind(&self) -> Option<JsonKind> {
         self.texts().map(JsonKind::of).reduce(|a, b| a?.with(b?)).flatten()
     }
+}
+
+/// Whether only the start of a text is kept.
+fn is_cut(text: &str) -> bool {
+    text.chars().nth(LONGEST_TEXT).is_some()
 }
 
 #[cfg(test)]
@@ -110,6 +130,28 @@ mod tests {
             (&["[draft] x"], None),
         ] {
             assert_eq!(kind(texts), expected, "{texts:?}");
+        }
+    }
+
+    #[test]
+    fn the_texts_tell_whether_they_are_json_and_vectors() {
+        let long = format!("[{}1]", "0, ".repeat(200));
+        for (texts, are_json, have_one_length) in [
+            (&["[1, 2]", "[3, 4.5]"][..], true, true),
+            (&["[1, 2]", "[3]"], true, false),
+            (&["[1, null]", "[3, 4]"], true, false),
+            (&["[1 2]"], false, false),
+            (&["['a']"], false, false),
+            (&["[1]", ""], false, false),
+            (&["[1, 2]", &long[..]], true, true),
+        ] {
+            let mut sample = TextSample::default();
+            texts.iter().for_each(|text| sample.add(xxhash_rust::xxh64::xxh64(text.as_bytes(), 2), text));
+            assert_eq!(
+                (sample.are_json(), sample.have_one_length()),
+                (are_json, have_one_length),
+                "{texts:?}"
+            );
         }
     }
 }

@@ -21,7 +21,7 @@ pub use numbers::is_missing_mark;
 pub use pending::Pending;
 pub use quantities::Quantities;
 pub use readings::{HALF, Outcome, Readings, outcome_of};
-pub use sql::null_in_sql;
+pub use sql::{null_in_sql, two_numbers_in_sql};
 pub use unread::Unread;
 
 #[cfg(test)]

@@ -97,18 +97,21 @@ pub fn is_scaled(before: &str, after: &str) -> bool {
 fn length(text: &str) -> usize {
     let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
     let mut end = digits(text);
-    let first_group = end;
+    let (first_group, mut has_point) = (end, false);
     while let Some(next) = text[end..].chars().next() {
         let after = end + next.len_utf8();
         let group = digits(&text[after..]);
         let is_group = match mark(next) {
             Some('.' | ',') => group > 0,
+            // Two numbers, such as 52.5 103.1.
+            Some(_) if has_point => false,
             Some(_) => group == 3 && (1..=3).contains(&first_group),
             None => false,
         };
         if !is_group {
             break;
         }
+        has_point |= matches!(next, '.' | ',');
         end = after + group;
     }
     end
@@ -154,7 +157,10 @@ pub fn shape(text: &str, shape: &mut String) -> Option<(usize, usize)> {
 /// Whether a number may follow the letters at the end of a shape: 'v' of versions, 'x' of sizes, a currency that is no
 /// abbreviation of a room or a model.
 fn ends_in_unit(shape: &str) -> bool {
-    shape == "v" || shape.ends_with("\u{1}x") || is_currency(shape) && shape != "RM" && shape != "TL"
+    shape == "v"
+        || shape.ends_with("\u{1}x")
+        || shape.ends_with("\u{1}X")
+        || is_currency(shape) && shape != "RM" && shape != "TL"
 }
 
 /// Splits a text at its first number, which stands at this place.

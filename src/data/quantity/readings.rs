@@ -12,7 +12,7 @@ const MOST_SHAPES: usize = 32;
 const MOST_UNITS: usize = 16;
 /// Digits from which numbers of one length are codes.
 const DIGITS_OF_CODES: usize = 5;
-/// Numbers in a text that are no code.
+/// Numbers in a text that are no code, unless they are a list.
 const MOST_NUMBERS: usize = 4;
 /// The share of texts from which on a column is probably meant as a quantity.
 pub const HALF: f64 = 0.5;
@@ -145,6 +145,11 @@ impl Shape {
         self.add_digits([0; 2]);
     }
 
+    /// Whether a number has decimals.
+    fn has_decimals(&self) -> bool {
+        self.digits.is_some_and(|[least, _]| least == 0)
+    }
+
     fn merge(&mut self, other: &Self) {
         self.all.merge(&other.all);
         self.two_values.merge(&other.two_values);
@@ -176,7 +181,7 @@ impl Shape {
             && after.is_empty()
             && !before.ends_with(|c: char| is_sign(c) || ":.".contains(c))
             && !is_unit;
-        if is_label && self.digits.is_some_and(|[least, _]| least > 0) {
+        if is_label && !self.has_decimals() {
             return Vec::new();
         }
         let outcome = if self.fits[0] == self.fits[1] && self.two_values.count > 0 {
@@ -204,7 +209,7 @@ impl Shape {
     }
 }
 
-/// The texts of a column: how many fit each form. Neither the order nor a split of the rows matters.
+/// The texts of a column: how many fit each form. The order of the rows does not matter.
 #[derive(Debug, Clone)]
 pub struct Readings {
     count: u64,
@@ -394,15 +399,15 @@ impl Readings {
             }
         }
         // 2. Several: what stands around the numbers tells why they cannot be compared.
-        let total = |accepts: &dyn Fn(&str) -> bool| {
-            let shapes = self.shapes.iter().filter(|(key, _)| accepts(&key.2)).map(|(_, shape)| shape);
-            shapes.fold((0, Texts::default()), |(different, mut texts), shape| {
+        let total = |accepts: &dyn Fn(&str, &Shape) -> bool| {
+            let shapes = self.shapes.iter().filter(|(key, shape)| accepts(&key.2, shape));
+            shapes.map(|(_, shape)| shape).fold((0, Texts::default()), |(different, mut texts), shape| {
                 texts.merge(&shape.all);
                 (different + 1, texts)
             })
         };
         let single = |accepts: &dyn Fn(&str, &str) -> bool| {
-            total(&|shape| around(shape).is_some_and(|(before, after)| accepts(before, after)))
+            total(&|shape, _| around(shape).is_some_and(|(before, after)| accepts(before, after)))
         };
         let is_amount =
             |before: &str, after: &str| before.len() + after.len() == 0 || is_money(before, after);
@@ -418,7 +423,7 @@ impl Readings {
         if (2..=MOST_UNITS).contains(&different) {
             found.push(signed.unread(Unread::Words, Vec::new()));
         }
-        let (_, mut several) = total(&are_several);
+        let (_, mut several) = total(&|shape, texts| are_several(shape, texts.has_decimals()));
         let is_unit =
             |before: &str, after: &str| (before.is_empty() || is_currency(before)) && !is_code(before, after);
         let (different, units) = single(&is_unit);
@@ -445,16 +450,21 @@ fn is_known(shape: &str) -> bool {
     around(shape).is_some_and(is_known)
 }
 
-/// Whether a shape has several numbers that are no code: a range, a score, a fraction, a size, a place.
-fn are_several(shape: &str) -> bool {
+/// Whether a shape has several numbers that are no code: a range, a score, a fraction, a size, a place, a list.
+/// `have_decimals`: whether the first ones do.
+fn are_several(shape: &str, have_decimals: bool) -> bool {
     let Some((before, after)) = shape.split_once(NUMBER) else { return false };
-    let numbers = 1 + after.matches(NUMBER).count();
-    let is_joined = numbers > 2 && after.split(NUMBER).all(|between| between.is_empty() || between == "-");
-    // Addresses and telephone numbers have blanks between numbers.
+    let between: Vec<&str> = after.split(NUMBER).collect();
+    let is_joined = between.len() > 2 && between.iter().all(|text| text.is_empty() || *text == "-");
+    let bracket = shape.find(['(', '[']).filter(|_| shape.ends_with([')', ']']));
+    let is_separator = |text: &&str| [",", ";", "|"].contains(&text.trim_end_matches(is_sign).trim());
+    let is_list = bracket.is_some() || between[..between.len() - 1].iter().all(is_separator);
+    // Addresses and telephone numbers have blanks between whole numbers, places have them in brackets.
+    let has_blank = |at: usize| !have_decimals && bracket.is_none_or(|bracket| at < bracket);
     let has_code = is_code(before, after)
         || shape.contains(|c: char| c.is_ascii_digit())
-        || shape.contains("\u{1} \u{1}");
-    (2..=MOST_NUMBERS).contains(&numbers) && !is_joined && !has_code
+        || shape.find("\u{1} \u{1}").is_some_and(has_blank);
+    between.len() > 1 && (between.len() <= MOST_NUMBERS || is_list) && !is_joined && !has_code
 }
 
 /// Whether a word and a sign stand before a number. A hyphen joins codes.

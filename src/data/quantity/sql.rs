@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::form::{Form, LONGEST, NumberForm};
+use super::numbers::{self, NUMBER, is_sign};
 use super::table;
+use crate::base::text_number;
 
 /// Texts that SQL lists at most.
 const MOST_LISTED: usize = 5;
@@ -21,6 +23,40 @@ pub fn null_in_sql(column: &str, texts: &BTreeSet<&str>, sql: Option<&str>) -> O
         }
         _ => None,
     }
+}
+
+/// SQL for each of the two numbers in the texts of a column (its name in quotes). `None` if it is wrong for one of the texts.
+pub fn two_numbers_in_sql<'a>(
+    column: &str,
+    mut texts: impl Iterator<Item = &'a str> + Clone,
+) -> Option<[String; 2]> {
+    // 1. What stands around the numbers of a text, without their signs.
+    let mut shape = String::new();
+    numbers::shape(texts.clone().next()?, &mut shape)?;
+    let (before, rest) = shape.split_once(NUMBER)?;
+    let (signed, after) = rest.split_once(NUMBER)?;
+    let before = before.trim_end_matches(is_sign);
+    let unsigned = signed.trim_end_matches(is_sign);
+    let between = if unsigned.is_empty() { signed } else { unsigned };
+    // In '5 -7' it may be a sign or a dash.
+    let may_be_dash = unsigned != signed && !unsigned.is_empty() && unsigned.trim().is_empty();
+    // 2. What SQL makes of each text.
+    let is_right = |text: &str| {
+        let numbers = text.strip_prefix(before)?;
+        let (one, other) = numbers.strip_suffix(after)?.split_once(between)?;
+        let (_, second) = numbers.split_once(between)?;
+        Some(Some(cast(numbers)) == text_number(one) && Some(cast(second)) == text_number(other))
+    };
+    if may_be_dash || !texts.all(|text| is_right(text) == Some(true)) {
+        return None;
+    }
+    let numbers = match before.chars().count() {
+        0 => column.to_owned(),
+        length => format!("substr({column}, {})", length + 1),
+    };
+    let (length, between) = (between.chars().count(), between.replace('\'', "''"));
+    let second = format!("substr({numbers}, instr({numbers}, '{between}') + {length})");
+    Some([numbers, second].map(|number| format!("CAST({number} AS REAL)")))
 }
 
 impl Form {
