@@ -248,12 +248,15 @@ pub fn vector_argument(what: &str, value: ValueRef<'_>, model: Option<&Model>) -
             }
             _ => return Err(refuse(format!("a BLOB of {} bytes, not a multiple of 4", bytes.len()))),
         },
-        (None, ValueRef::Text(bytes)) => {
-            let (values, found) = numbers(bytes, model.map(|model| model.card.features.len()))
-                .map_err(|problem| refuse(format!("{} ({problem})", describe(value))))?;
-            check_width(found)?;
-            values
-        }
+        (None, ValueRef::Text(bytes)) => match numbers(bytes, model.map(|model| model.card.features.len())) {
+            Ok((values, found)) => {
+                check_width(found)?;
+                values
+            }
+            // Texts such as NA may mark missing values.
+            Err(problem) => (model.and_then(|model| mixed_vector(what, value, model).ok()))
+                .ok_or_else(|| refuse(format!("{} ({problem})", describe(value))))?,
+        },
         (None, other) => return Err(refuse(describe(other))),
     };
     for (at, value) in values.iter_mut().enumerate() {
@@ -284,13 +287,13 @@ fn mixed_vector(what: &str, value: ValueRef<'_>, model: &Model) -> Result<Vec<f6
     if values.len() != inputs.len() {
         return refuse(&format!("{} values", values.len()));
     }
-    let number_in = |at: usize, text: &str| match card.quantities.of(&card.features[at]) {
-        // A date needs the time of the query.
-        Some(form) => {
-            form.value(text).or((card.missing != Missing::Error && !form.is_age()).then_some(f64::NAN))
-        }
-        None => text_number(text)
-            .or((card.missing != Missing::Error && is_missing_mark(text.trim())).then_some(f64::NAN)),
+    let number_in = |at: usize, text: &str| {
+        let (number, may_be_missing) = match card.quantities.of(&card.features[at]) {
+            // A date needs the time of the query.
+            Some(form) => (form.value(text), !form.is_age()),
+            None => (text_number(text), is_missing_mark(text.trim())),
+        };
+        number.or((may_be_missing && card.missing != Missing::Error).then_some(f64::NAN))
     };
     let mut features = vec![0.0; card.features.len()];
     for (Strict(value), input) in values.iter().zip(inputs) {
