@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from sqlite_ltr._error import Error
+from sqlite_ltr._onnx import text_problem
 
 # Split on a number: the greater values, or NaN if the bit of the left side is not set, go right.
 _NAN, _NAN_LEFT = 8, 10
@@ -23,6 +24,8 @@ def to_lightgbm(text: str) -> str:
         raise Error(f"Model.export(): a model of {model['algorithm']} is not a sum of trees over unscaled features")
     if model.get("categories") or model["missing"] not in ("branch", "error"):
         raise Error("Model.export(): categories and filled missing values have no form in LightGBM's file here")
+    if problem := text_problem(model):
+        raise Error(f"Model.export(): {problem}")
     if any(set(name) & set(' ,:"[]{}') for name in names):
         raise Error("Model.export(): LightGBM's file takes no names with spaces, quotes, brackets, commas and colons")
     trees = [tree for term in terms for tree in _trees(term["trees"], term["weights"])]

@@ -29,7 +29,8 @@ def to_onnx(model: str | bytes) -> Any:
 
     Raises:
         ImportError: the package onnx is not installed.
-        ValueError: the text is not of this format, or the model has categories or trees of another library.
+        ValueError: the text is not of this format, or the model has categories, texts that are read as numbers, or
+            trees of another library.
 
     Example:
         >>> [output.name for output in sqlite_ltr.to_onnx(model).graph.output]
@@ -48,6 +49,8 @@ def to_onnx(model: str | bytes) -> Any:
         raise ValueError(f'the model has the category "{name}", but the input of this graph has numbers only')
     if "general_trees" in model:
         raise ValueError("models of ltr_import have no graph here; convert them in their own library")
+    if problem := text_problem(model):
+        raise ValueError(problem)
     names = model["features"]
     graph = _Graph()
     features = graph.filled("features", model["missing"], model["means"])
@@ -63,6 +66,19 @@ def to_onnx(model: str | bytes) -> Any:
     proto = helper.make_model(made, producer_name="sqlite-ltr", opset_imports=opsets, ir_version=_IR_VERSION)
     helper.set_model_props(proto, {"features": json_text.dumps(names)})
     return proto
+
+
+def text_problem(model: dict[str, Any]) -> str | None:
+    """Return why there is no other form of a model in JSON that reads texts as numbers."""
+    for name, read in model.get("quantities", {}).items():
+        # Numbers in JSON objects are features by their keys.
+        if not read["form"].startswith("key "):
+            sql = f", as in {read['sql']}" if read["sql"] else ""
+            return (
+                f'the text column "{name}" is read as numbers ({read["form"]}); convert it in the source{sql}, and train '
+                "again"
+            )
+    return None
 
 
 def _exported(model: Any) -> str:

@@ -60,7 +60,7 @@ impl Dataset {
         if !request.features {
             return Ok((builder, Vec::new()));
         }
-        let Some(known) = request.model.map(|model| &model.card.categories).or(request.categories) else {
+        let Some((known, _)) = request.known else {
             let names = self.categories.iter().map(|category| category.name.clone());
             return Ok((builder.with_new_categories(names), self.categories.iter().collect()));
         };

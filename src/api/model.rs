@@ -467,7 +467,8 @@ impl Model {
     pub(super) fn read_request(&self, constraint: ListConstraint, relevance: bool) -> ReadRequest<'_> {
         ReadRequest {
             model: Some(&self.inner),
-            categories: None,
+            known: Some((&self.inner.card.categories, &self.inner.card.quantities)),
+            compared: None,
             relevance,
             missing: self.inner.card.missing,
             constraint,

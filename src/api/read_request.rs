@@ -1,5 +1,7 @@
 //! Selects and orders the rows of a data set for a computation.
 
+use serde_json::{Map, Value};
+
 use super::dataset::{Dataset, SOURCE, check_length};
 use crate::api::features::Features;
 use crate::base::{Error, Result};
@@ -8,6 +10,7 @@ use crate::data::{
     ReadReport, RowOrder,
 };
 use crate::model;
+use crate::train::column_rules::is_row_number_or_split;
 use crate::train::select::in_order;
 
 /// The rows, columns and order that a computation needs from its data set.
@@ -15,8 +18,10 @@ use crate::train::select::in_order;
 pub(in crate::api) struct ReadRequest<'a> {
     /// The model whose features are needed; `None` for training.
     pub(in crate::api) model: Option<&'a model::Model>,
-    /// The categories of the training set, for validation data.
-    pub(in crate::api) categories: Option<&'a data::Categories>,
+    /// The categories and the texts that are numbers, if a training was before.
+    pub(in crate::api) known: Option<(&'a data::Categories, &'a data::Quantities)>,
+    /// The option `query_distance`: query features whose texts stay texts.
+    pub(in crate::api) compared: Option<&'a Map<String, Value>>,
     /// Whether relevance is needed.
     pub(in crate::api) relevance: bool,
     /// How missing features are treated.
@@ -82,9 +87,20 @@ impl Dataset {
         let query_names = query_columns.iter().map(|&column| self.query_names[column].clone()).collect();
         let builder = DatasetBuilder::new(SOURCE, names, query_names);
         let (mut builder, categories) = self.with_categories(builder, request)?;
+        // Numbers, dates and durations in texts of queries (rule 3.9).
+        if request.known.is_none() {
+            let may_be = |column: &usize| !is_row_number_or_split(&self.query_names[*column]);
+            let columns = query_columns.iter().copied().filter(may_be).collect();
+            builder = builder.may_be_quantities([], columns, request.compared, request.missing, false);
+        }
         for row in self.rows_of(request.query) {
-            let query_features =
-                query_columns.iter().map(|&column| self.query_features[[row, column]].clone());
+            let query_features = query_columns.iter().map(|&column| {
+                let value = self.query_features[[row, column]].clone();
+                match request.known {
+                    Some((_, known)) => known.query_value(&self.query_names[column], value, request.missing),
+                    None => value,
+                }
+            });
             let group = self.groups.as_ref().filter(|_| request.constraint != ListConstraint::None);
             builder.begin(NewRow {
                 query: self.query_ids[row].clone(),

@@ -331,6 +331,7 @@ fn within_time<T: Send>(
 fn judged_rows(
     data: &Dataset,
     input: Input<'_>,
+    options: &Params,
     more: usize,
     control: &control::Control,
 ) -> Result<((data::Dataset, ReadReport), Reservation)> {
@@ -338,7 +339,7 @@ fn judged_rows(
     let bytes = matrix_bytes(data.rows() + more, data.features()).saturating_mul(2);
     let what = "a sorted copy of the data set";
     let memory = control.reserve(bytes, what, "use fewer rows, or f32 features")?;
-    let (mut data, read_report) = data.ordered(request(input))?;
+    let (mut data, read_report) = data.ordered(request(input, options))?;
     check_rows(&mut data, input).map_err(|problem| Error::Data(problem.to_owned()))?;
     Ok(((data, read_report), memory))
 }
@@ -373,11 +374,12 @@ fn read_columns<'a>(data: &'a Dataset, input: Input<'_>) -> Vec<ReadColumn<'a>> 
     columns.map(|(name, usage)| ReadColumn { name, usage, observed: None }).collect()
 }
 
-fn request(input: Input<'_>) -> ReadRequest<'static> {
+fn request<'a>(input: Input<'_>, options: &'a Params) -> ReadRequest<'a> {
     ReadRequest {
         query: None,
         model: None,
-        categories: None,
+        known: None,
+        compared: options.get("query_distance").and_then(Value::as_object),
         relevance: true,
         missing: input.missing,
         constraint: input.constraint,
@@ -393,7 +395,7 @@ fn fold_scores(
     options: &Params,
     control: &control::Control,
 ) -> Result<Vec<FoldScore>> {
-    let ((data, read_report), _memory) = judged_rows(data, search.input(), 0, control)?;
+    let ((data, read_report), _memory) = judged_rows(data, search.input(), options, 0, control)?;
     let folds = search.folds(&data, read_report.split.as_deref(), options)?;
     let rows = SearchRows { data, folds, summaries: read_report.summaries };
     let mut fold_scores = Vec::new();
@@ -420,12 +422,12 @@ fn train(
     let (input, more) = (training.input(), validation.map_or(0, Dataset::rows));
     let advice = ColumnAdvice { origin: Origin::DataSet, doc: data.doc_name(), vector: None };
     let given = data;
-    let ((data, read_report), _memory) = judged_rows(data, input, more, control)?;
+    let ((data, read_report), _memory) = judged_rows(data, input, &training.options, more, control)?;
     let column_report = ColumnReport::of(&read_columns(given, input), &data, &read_report, false, advice);
     let matched = |validation: &Dataset| {
-        let categories = Some(&data.categories);
-        let (other, _) =
-            validation.ordered(ReadRequest { order: RowOrder::Canonical, categories, ..request(input) })?;
+        let known = Some((&data.categories, &data.quantities));
+        let request = ReadRequest { order: RowOrder::Canonical, known, ..request(input, &training.options) };
+        let (other, _) = validation.ordered(request)?;
         other.matching(&data).map_err(|problem| Error::Data(format!("validation data: {problem}")))
     };
     let validation = validation.map(matched).transpose()?;

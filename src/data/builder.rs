@@ -59,6 +59,8 @@ pub(super) struct Column {
     pub pending: Option<Box<Pending>>,
     /// The form of the texts.
     pub form: Option<Form>,
+    /// SQL that converts them.
+    pub sql: Option<String>,
     /// Whether the texts have one form but for some, which may be missing.
     pub fits_with_missing: bool,
     pub first_missing: Option<usize>,

@@ -1,10 +1,12 @@
 //! Numbers, dates and durations in the text columns of a source: `quantity/` finds their forms and reads them.
 
-use super::builder::{DatasetBuilder, Values};
-use super::missing::Missing;
-use super::missing::TextColumns;
-use super::quantity::{Form, HALF, Outcome, Pending, Quantities, outcome_of};
+use serde_json::{Map, Value};
+
+use super::builder::{Column, DatasetBuilder, Values};
+use super::missing::{Missing, TextColumns};
+use super::quantity::{HALF, Outcome, Pending, Quantities, outcome_of};
 use super::query_columns::QueryValue;
+use crate::base::quote;
 
 /// The share of texts that must have one form if missing values are allowed.
 pub const SHARE_OF_FORM: f64 = 0.95;
@@ -12,13 +14,15 @@ pub const SHARE_OF_FORM: f64 = 0.95;
 pub const SHARE_OF_LISTED: f64 = HALF;
 
 impl DatasetBuilder {
-    /// The same builder; the texts of these features and query features may be numbers, dates or durations. `missing`: what
-    /// becomes of missing values. `are_listed`: by the option `columns`. Only before the first row.
+    /// The same builder; the texts of these features and query features may be numbers, dates or durations, unless
+    /// `distances`, the option `query_distance`, compares them. `missing`: what becomes of missing values. `are_listed`: by the
+    /// option `columns`. Only before the first row.
     #[must_use]
     pub fn may_be_quantities(
         mut self,
         features: impl IntoIterator<Item = usize>,
-        query_features: Vec<usize>,
+        mut query_features: Vec<usize>,
+        distances: Option<&Map<String, Value>>,
         missing: Missing,
         are_listed: bool,
     ) -> Self {
@@ -31,6 +35,9 @@ impl DatasetBuilder {
         for feature in features {
             self.columns[feature].pending = Some(Pending::new(self.share_of_form).into());
         }
+        let compared: Vec<&String> = distances.into_iter().flat_map(Map::keys).collect();
+        query_features
+            .retain(|at| !compared.iter().any(|name| name.eq_ignore_ascii_case(&self.query_names[*at])));
         self.pending_query_features = query_features;
         self
     }
@@ -69,6 +76,7 @@ impl DatasetBuilder {
                     column.first_missing = column.first_missing.into_iter().chain([row]).min();
                 }
             }
+            column.sql = pending.sql(&form, &quote(&self.names[index]), column.numeric);
             (column.numeric, column.first_other, column.codes) = (true, None, None);
             column.form = Some(form);
         }
@@ -88,21 +96,25 @@ impl DatasetBuilder {
 
     /// Makes numbers of query features whose texts have one form, and returns the forms of all columns.
     pub(super) fn quantities(&mut self, kept: &[usize]) -> Quantities {
-        let mut forms: Vec<(String, Form)> = Vec::new();
+        let mut quantities = Quantities::default();
         for column in std::mem::take(&mut self.pending_query_features) {
-            let texts = self.query_features.iter().filter_map(|values| values[column].text());
-            let Outcome::Form(form) = outcome_of(texts, self.share_of_form) else { continue };
+            let name = &self.query_names[column];
+            let texts = || self.query_features.iter().filter_map(|values| values[column].text());
+            let Outcome::Form(form) = outcome_of(texts(), self.share_of_form) else { continue };
+            let is_number = |values: &Vec<QueryValue>| matches!(values[column], QueryValue::Number(_));
+            let has_numbers = self.query_features.iter().any(is_number);
+            let sql = form.sql(&quote(name), texts().chain(has_numbers.then_some("1.5")));
             for values in &mut self.query_features {
                 if let Some(text) = values[column].text() {
                     values[column] = form.value(text).map_or(QueryValue::Missing, QueryValue::Number);
                 }
             }
-            forms.push((self.query_names[column].clone(), form));
+            quantities.insert(name.clone(), form, sql);
         }
-        let columns = kept.iter().filter_map(|&index| Some((index, self.columns.get(index)?)));
-        forms.extend(
-            columns.filter_map(|(index, column)| Some((self.names[index].clone(), column.form.clone()?))),
-        );
-        forms.into_iter().collect()
+        for index in kept {
+            let Some(Column { form: Some(form), sql, .. }) = self.columns.get(*index) else { continue };
+            quantities.insert(self.names[*index].clone(), form.clone(), sql.clone());
+        }
+        quantities
     }
 }

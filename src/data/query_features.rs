@@ -222,7 +222,8 @@ impl QueryFeatureRule {
         }
         let mut row = Vec::with_capacity(self.width());
         let place = || "argument 'query_features':".to_owned();
-        let read = |(name, value): (&String, &QueryValue)| quantities.query_value(name, value.clone());
+        let read =
+            |(name, value): (&String, &QueryValue)| quantities.query_value(name, value.clone(), missing);
         let values: Vec<QueryValue> = self.names.iter().zip(given).map(read).collect();
         self.encode(|column| values[column].cell(), missing, place, &mut row)?;
         Ok(row)

@@ -52,6 +52,10 @@ pub(super) fn text(
     format: Format,
     memory: &Memory,
 ) -> Result<String> {
+    let problem = model.card.quantities.problem(|_| format != Format::Json);
+    if let Some(problem) = problem {
+        return Err(Error::Unsupported(format!("{problem}, and train again")));
+    }
     match (parts, format) {
         (Parts::Trees(_), Format::Json) => json::text(model, &[], memory),
         (Parts::Trees(forest), Format::Sql) => {
@@ -136,12 +140,6 @@ fn check(model: &Model, terms: &[Term<'_>], format: Format) -> Result<(), String
     }
     if format == Format::Json {
         return Ok(());
-    }
-    if let Some((column, form)) = model.card.quantities.iter().find(|(_, form)| !form.is_key()) {
-        let name = shorten(column);
-        return Err(format!(
-            "it reads the texts of \"{name}\" as numbers ({form}); convert them in the source, and train again"
-        ));
     }
     if model.card.slots {
         return Err("it matches the documents of a query to slots".to_owned());

@@ -45,6 +45,9 @@ const FORMS: &[(&str, &str, &str)] = &[
     ("strftime('%m/%d/%Y', '2024-01-01', x || ' days')", "date m/d/Y", "19723 + v"),
 ];
 
+/// Those that one expression of SQL converts.
+const SIMPLE: [&str; 6] = [FORMS[0].0, FORMS[1].0, FORMS[2].0, FORMS[6].0, FORMS[8].0, FORMS[9].0];
+
 #[test]
 fn a_text_scores_as_its_number_through_every_door() {
     for (text, form, number) in FORMS {
@@ -78,8 +81,18 @@ fn a_text_scores_as_its_number_through_every_door() {
                            ltr_explain('texts', json_array(v, w)) WHERE query_id = 1 AND doc_id = 2";
                 assert!(value::<f64>(&connection, sql, []) < 1e-9, "{text} {algorithm}");
                 // 3. Exports.
-                let refused = problem(&connection, "SELECT ltr_export('texts', 'sql')");
-                assert!(refused.contains("\"v\"") && refused.contains(form), "{refused}");
+                for format in ["sql", "xgboost", "solr", "elasticsearch", "opensearch"] {
+                    let refused = problem(&connection, &format!("SELECT ltr_export('texts', '{format}')"));
+                    assert!(refused.contains("\"v\"") && refused.contains(form), "{format}: {refused}");
+                    let sql = between(&refused, "convert it in the source, as in ", ", and train again");
+                    assert_eq!(sql.is_some(), SIMPLE.contains(text), "{refused}");
+                    let Some(sql) = sql else { continue };
+                    let sql = format!(
+                        "SELECT max(abs({sql} - number)) FROM written JOIN (SELECT query_id, doc_id, {number} AS number FROM plain) \
+                         USING (query_id, doc_id)"
+                    );
+                    assert!(value::<f64>(&connection, &sql, []) < 1e-9, "{sql}");
+                }
                 let json: String = value(&connection, "SELECT ltr_export('texts', 'json')", []);
                 let _: String = value(&connection, "SELECT ltr_import(?1, '{\"name\": \"copy\"}')", [json]);
                 assert!(differs("copy", "written", &converted) < 1e-9, "{text} {algorithm}");
@@ -110,6 +123,8 @@ fn texts_that_may_mean_two_things_are_left_out_with_a_reason() {
         ("iif(x % 9, printf('%d kg', x), 'N/A')", "words or a unit"),
         ("iif(x % 2, '$', '\u{20ac}') || x", "several currencies"),
         ("printf('%d-%d', x, x + 10)", "several numbers"),
+        ("printf('POINT (%d %d)', x, x % 7)", "several numbers"),
+        ("printf('[%d %d]', x, x % 7)", "lists"),
         ("iif(x < 24, 'unknown', '$' || x)", "other texts have another form"),
     ] {
         let connection = database();
@@ -307,6 +322,18 @@ fn query_features_in_text_are_numbers() {
         )
         .unwrap();
     assert!((scores.0 - scores.1).abs() < 1e-9, "{scores:?}");
+    // Text without the form is missing, if it may be.
+    let marked = "SELECT query_id, doc_id, relevance, v, w, iif(query_id = 3, 'NA', '$' || query_id) AS q_budget FROM plain";
+    let options = json!({"name": "marked", "lambda": 0.01, "neighbors": 5, "missing": "mean"});
+    let report = train(&connection, "knn_svm", marked, &options);
+    assert_eq!(column(&report, "q_budget")["form"], json!("number $ 1234.56"));
+    let sql = "SELECT max(abs(a.score - b.score)) FROM ltr_rank('marked', ?1) AS a JOIN ltr_rank('marked', ?2) AS b \
+               USING (query_id, doc_id)";
+    let nulls = marked.replace("'NA'", "NULL");
+    assert!(value::<f64>(&connection, sql, (marked, &nulls)) < 1e-12);
+    let sql =
+        "SELECT abs(ltr_score('marked', '[3, 1]', '[\"n/a\"]') - ltr_score('marked', '[3, 1]', '[null]'))";
+    assert!(value::<f64>(&connection, sql, []) < 1e-12);
     // A distance that is given compares texts.
     let overlap = json!({"lambda": 0.01, "neighbors": 5, "query_distance": {"q_budget": "overlap"}});
     let report = train(&connection, "knn_svm", source, &overlap);
@@ -314,7 +341,7 @@ fn query_features_in_text_are_numbers() {
 }
 
 #[test]
-fn updates_read_the_form_of_the_training_and_buckets_take_numbers_only() {
+fn updates_read_the_form_of_the_training() {
     let connection = database();
     rows(&connection, "replace(printf('%d.5', x), '.', ',')");
     train(&connection, "perceptron", "written", &json!({"name": "texts"}));
@@ -331,9 +358,79 @@ fn updates_read_the_form_of_the_training_and_buckets_take_numbers_only() {
     let refused =
         connection.query_row("SELECT ltr_update('texts', ?1)", [other], |_| Ok(())).unwrap_err().to_string();
     assert!(refused.contains("number 1234,56"), "{refused}");
-    let report = train(&connection, "rank_svm", "written", &json!({"lambda": 0.01, "buckets": 4}));
-    assert_eq!(column(&report, "v")["fate"], json!("left_out"));
-    assert!(report["warnings"].to_string().contains("CAST(replace("), "{report}");
+}
+
+#[test]
+fn buckets_refuse_text_that_would_be_read_and_say_how_to_convert_it() {
+    let (connection, rank_svm) = (database(), "rank_svm");
+    rows(&connection, "replace(printf('%d.5', x), '.', ',')");
+    let refused =
+        problem(&connection, r#"SELECT ltr_fit('rank_svm', 'written', '{"lambda": 0.01, "buckets": 4}')"#);
+    assert!(refused.contains("\"v\"") && refused.contains("number 1234,56"), "{refused}");
+    let sql = between(&refused, "convert it in the source, as in ", "; a training in buckets").unwrap();
+    let source = format!("SELECT query_id, doc_id, relevance, {sql} AS v, w FROM written");
+    let report = train(&connection, rank_svm, &source, &json!({"lambda": 0.01, "buckets": 4}));
+    assert_eq!(column(&report, "v")["fate"], json!("feature"));
+    for columns in [json!({"ignore": ["v"]}), json!({"quantities": "none"})] {
+        let options = json!({"lambda": 0.01, "buckets": 4, "columns": columns});
+        assert_eq!(
+            column(&train(&connection, rank_svm, "written", &options), "v")["fate"],
+            json!("left_out")
+        );
+    }
+    // Text that no training reads is a warning, and so are properties of queries.
+    let source = "SELECT *, '$' || query_id AS q_budget FROM plain";
+    train(&connection, rank_svm, source, &json!({"lambda": 0.01, "buckets": 4}));
+}
+
+#[test]
+fn texts_that_mark_missing_values_are_missing_in_arguments() {
+    let connection = database();
+    rows(&connection, "iif(x % 5 = 1, 'NA', x)");
+    for (source, missing, same) in
+        [("written", "zero", "[0, 1]"), ("written", "mean", "[null, 1]"), ("plain", "zero", "[0, 1]")]
+    {
+        train(&connection, "rank_svm", source, &json!({"name": "m", "lambda": 0.01, "missing": missing}));
+        for text in [r#"["NA", 1]"#, r#"[" n/a ", "1"]"#, r#"["", 1.0]"#, r#"{"v": "NA", "w": 1}"#] {
+            let differs: f64 =
+                value(&connection, "SELECT abs(ltr_score('m', ?1) - ltr_score('m', ?2))", (text, same));
+            assert!(differs < 1e-15, "{source} {missing} {text}");
+            let sql = "SELECT count(*) FROM ltr_explain('m', ?1)";
+            assert!(value::<i64>(&connection, sql, [text]) >= 2, "{text}");
+        }
+        let refused = problem(&connection, r#"SELECT ltr_score('m', '["cheap", 1]')"#);
+        assert!(refused.contains("the text \"cheap\", expected a number"), "{refused}");
+    }
+    train(&connection, "rank_svm", "plain", &json!({"name": "m", "lambda": 0.01}));
+    let refused = problem(&connection, r#"SELECT ltr_score('m', '["NA", 1]')"#);
+    assert!(refused.contains("the text \"NA\", expected a number"), "{refused}");
+}
+
+#[test]
+fn several_numbers_have_sql_that_was_tried() {
+    for (text, numbers) in [
+        ("printf('%d.25, -%d', x, x % 7)", Some(["v + 0.25", "-(v % 7)"])),
+        ("printf('%dx%d', x, x % 7)", Some(["v", "v % 7"])),
+        ("printf('%d-%d', x, x + 7)", Some(["v", "v + 7"])),
+        ("printf('POINT (%d.5 %d)', x, x % 7)", Some(["v + 0.5", "v % 7"])),
+        ("json_array(x, x % 7)", None),
+        ("printf('%d/%d/%d kg', x, x % 7, x % 3)", None),
+    ] {
+        let connection = database();
+        rows(&connection, text);
+        let warning = warning(&train(&connection, "rank_svm", "written", &json!({"lambda": 0.01})));
+        let Some(sql) = between(&warning, "of its own in the source, as in ", ", or ignore") else {
+            assert!(numbers.is_none() && warning.contains("in the source"), "{warning}");
+            continue;
+        };
+        let (one, other) = sql.split_once(" and ").unwrap();
+        let [first, second] = numbers.unwrap();
+        let sql = format!(
+            "SELECT max(abs({one} - first) + abs({other} - second)) FROM written JOIN (SELECT query_id, doc_id, {first} AS first, \
+             {second} AS second FROM plain) USING (query_id, doc_id)"
+        );
+        assert!(value::<f64>(&connection, &sql, []) < 1e-9, "{sql}");
+    }
 }
 
 /// Ratings, positions and clicks are numbers: text with a unit is refused with the name of its column.

@@ -29,12 +29,12 @@ impl Pending {
 
     /// Adds a text that is a well-formed number.
     pub fn number(&mut self, text: &str) {
-        let kind = match text.split_once('.') {
+        let kind = match text.bytes().position(|byte| byte == b'.') {
             None => 0,
-            Some((_, decimals)) if decimals.len() == 3 => 1,
+            Some(point) if text.len() == point + 4 => 1,
             Some(_) => 2,
         };
-        self.has_zeros |= text.len() >= 3 && begins_with_zero(text) && kind == 0;
+        self.has_zeros |= kind == 0 && text.len() >= 3 && begins_with_zero(text);
         let is_smaller = |held: &str| (text.len(), text) < (held.len(), held);
         if self.numbers[kind].as_deref().is_none_or(is_smaller) {
             self.numbers[kind] = Some(text.into());
@@ -85,11 +85,20 @@ impl Pending {
     /// The rows of the texts with their values in this form; then, if there is one, the first row of a value that is no
     /// quantity.
     pub fn values(&self, form: &Form) -> impl Iterator<Item = (usize, Option<f64>)> {
-        let mut start = 0;
-        let kept = self.rows.iter().map(move |(row, end)| {
-            let text = &self.texts[std::mem::replace(&mut start, *end)..*end];
-            (*row, form.value(text))
-        });
+        let kept = self.texts().map(|(row, text)| (row, form.value(text)));
         kept.chain(self.first_other.map(|row| (row, None)))
+    }
+
+    /// SQL that converts the column (its name in quotes) to this form, if it is right for all values. `has_numbers`: whether
+    /// some are numbers.
+    pub fn sql(&self, form: &Form, column: &str, has_numbers: bool) -> Option<String> {
+        let texts = self.texts().map(|(_, text)| text).chain(has_numbers.then_some("1.5"));
+        form.sql(column, texts).filter(|_| self.first_other.is_none())
+    }
+
+    /// Rows and texts.
+    fn texts(&self) -> impl Iterator<Item = (usize, &str)> {
+        let mut start = 0;
+        self.rows.iter().map(move |(row, end)| (*row, &self.texts[std::mem::replace(&mut start, *end)..*end]))
     }
 }

@@ -3,11 +3,20 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::form::Form;
-use crate::data::QueryValue;
+use crate::base::shorten;
+use crate::data::{Missing, QueryValue};
 
-/// The columns of a model whose texts are numbers, dates or durations, by name, and the form of each.
+/// The columns of a model whose texts are numbers, dates or durations, by name.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Quantities(BTreeMap<String, Form>);
+pub struct Quantities(BTreeMap<String, Quantity>);
+
+/// How the texts of a column are read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Quantity {
+    form: Form,
+    /// SQL that converts all texts of the training, if there is some.
+    sql: Option<String>,
+}
 
 impl Quantities {
     /// The form of a column, whose name may differ in case.
@@ -22,7 +31,21 @@ impl Quantities {
 
     /// Columns and forms in the order of the names.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Form)> {
-        self.0.iter().map(|(name, form)| (name.as_str(), form))
+        self.0.iter().map(|(name, read)| (name.as_str(), &read.form))
+    }
+
+    /// Adds a column. `sql`: what converts all its texts, if it is known.
+    pub fn insert(&mut self, column: String, form: Form, sql: Option<String>) {
+        self.0.insert(column, Quantity { form, sql });
+    }
+
+    /// The problem with the first of these columns where only numbers are read, and what to do. Keys are numbers.
+    pub fn problem(&self, is_read: impl Fn(&str) -> bool) -> Option<String> {
+        let (name, Quantity { form, sql }) =
+            self.0.iter().find(|(name, read)| !read.form.is_key() && is_read(name))?;
+        let sql = sql.as_ref().map(|sql| format!(", as in {sql}")).unwrap_or_default();
+        let name = shorten(name);
+        Some(format!("the text column \"{name}\" is read as numbers ({form}); convert it in the source{sql}"))
     }
 
     /// Adds the forms of further columns.
@@ -32,9 +55,8 @@ impl Quantities {
 
     /// The column of the time of the query, if dates are read as days before it.
     pub fn time_of_query(&self) -> Option<&str> {
-        self.0
-            .values()
-            .find_map(|form| if let Form::Age { column, .. } = form { Some(&**column) } else { None })
+        self.iter()
+            .find_map(|(_, form)| if let Form::Age { column, .. } = form { Some(&**column) } else { None })
     }
 
     /// The columns of dates as days before the time of the query in this column. `time`: its form, if it has texts.
@@ -49,15 +71,20 @@ impl Quantities {
         dates.map(|(name, form)| (name.to_owned(), age(form))).collect()
     }
 
-    /// The value of a query feature: the number in a text, if the column has a form that reads it.
-    pub fn query_value(&self, column: &str, value: QueryValue) -> QueryValue {
-        let number = value.text().and_then(|text| self.of(column)?.value(text));
-        number.map_or(value, QueryValue::Number)
+    /// The value of a query feature: the number in a text, if the column has a form. Other text there is missing if it may be.
+    pub fn query_value(&self, column: &str, value: QueryValue, missing: Missing) -> QueryValue {
+        let Some((form, text)) = self.of(column).zip(value.text()) else { return value };
+        match form.value(text) {
+            Some(number) => QueryValue::Number(number),
+            None if missing != Missing::Error => QueryValue::Missing,
+            None => value,
+        }
     }
 }
 
 impl FromIterator<(String, Form)> for Quantities {
     fn from_iter<I: IntoIterator<Item = (String, Form)>>(columns: I) -> Self {
-        Self(columns.into_iter().collect())
+        let read = |(name, form)| (name, Quantity { form, sql: None });
+        Self(columns.into_iter().map(read).collect())
     }
 }

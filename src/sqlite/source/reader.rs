@@ -184,11 +184,9 @@ impl<'a> Reader<'a> {
         if let Some(names) = &self.roles.feature_names {
             builder = builder.with_value_names(names.clone());
         }
-        match (self.spec.known_quantities(), self.spec.categories) {
-            (Some(known), _) => builder.with_quantities(known),
-            // A training in buckets takes numbers only.
-            (None, CategoryColumns::Refused) => builder,
-            (None, _) => {
+        match self.spec.known_quantities() {
+            Some(known) => builder.with_quantities(known),
+            None => {
                 let builder = self.with_pending_quantities(builder);
                 self.spec.derived.into_iter().fold(builder, DatasetBuilder::with_quantities)
             }
@@ -206,23 +204,17 @@ impl<'a> Reader<'a> {
     /// The builder of a training, which reads numbers, dates and durations in text (rule 3.9).
     fn with_pending_quantities(&self, builder: DatasetBuilder) -> DatasetBuilder {
         let distances = self.call.options.get("query_distance").and_then(Value::as_object);
-        let is_compared = |column: usize| {
-            let name = &self.roles.names[column];
-            distances.is_some_and(|given| given.keys().any(|known| known.eq_ignore_ascii_case(name)))
-        };
-        let places = |columns: Option<&FeatureColumns>, may_be: &dyn Fn(usize) -> bool| match columns {
+        let places = |columns: Option<&FeatureColumns>| match columns {
             Some(FeatureColumns::Wide(columns)) => {
-                (0..columns.len()).filter(|at| may_be(columns[*at])).collect()
+                (0..columns.len()).filter(|at| self.roles.may_be_quantity(columns[*at])).collect()
             }
             _ => Vec::new(),
         };
-        let may_be = |column| self.roles.may_be_quantity(column);
-        let features = places(Some(&self.roles.features), &may_be);
-        let query_features =
-            places(self.roles.query_features.as_ref(), &|column| may_be(column) && !is_compared(column));
+        let features: Vec<usize> = places(Some(&self.roles.features));
+        let of_queries = places(self.roles.query_features.as_ref());
         let options = self.call.options.get("columns").and_then(|columns| columns.get("quantities"));
         let are_listed = options.is_some_and(Value::is_array);
-        builder.may_be_quantities(features, query_features, self.finish.missing, are_listed)
+        builder.may_be_quantities(features, of_queries, distances, self.finish.missing, are_listed)
     }
 
     /// The rows, and their values in the columns `split_by` and `group_by`.
@@ -527,7 +519,7 @@ impl<'a> Reader<'a> {
         let rule = self.spec.model.and_then(|model| model.ranker.query_rule());
         let is_number = rule.is_some_and(|rule| rule.is_number(position));
         let value = query_value(cell).map(|value| match self.spec.known_quantities() {
-            Some(known) => known.query_value(&self.roles.names[column], value),
+            Some(known) => known.query_value(&self.roles.names[column], value, self.finish.missing),
             None => value,
         });
         let value = value.filter(|value| !is_number || value.is_number());

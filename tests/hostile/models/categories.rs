@@ -79,7 +79,9 @@ fn forged_sections(categories: &Section) -> [(Vec<Section>, &'static str); 7] {
     let named = |name: &str| (name.to_owned(), categories.1.clone());
     let [again, empty] = [categories.clone(), ("categories".to_owned(), vec![0])];
     let forms = encode_header(
-        &[("A", "number 12")].map(|(column, form)| (column.to_owned(), form.to_owned())).to_vec(),
+        &[("A", "number 12")]
+            .map(|(column, form)| (column.to_owned(), (form.to_owned(), None::<String>)))
+            .to_vec(),
     );
     let forms = ("quantities".to_owned(), forms.expect("bytes"));
     let out_of_order = "an empty section, or sections out of order";

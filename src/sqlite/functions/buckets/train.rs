@@ -82,6 +82,11 @@ fn train_rows(call: SourceCall<'_>, training: &Training, buckets: u32) -> Result
     let SourceRows { data, roles, read_report } = read_judged(call, spec.input(), read_spec)?;
     let reading = limits.seconds();
     let advice = roles.advice(options);
+    // Packs have no forms of texts.
+    if let Some(problem) = data.quantities.problem(|name| data.names.iter().any(|known| known == name)) {
+        let problem = format!("{problem}; a training in buckets takes numbers only");
+        return Err(call.source.error(problem));
+    }
     let column_report = roles.column_report(&data, &read_report, advice);
     let ignored = read_report.ignored.clone();
     let column_roles = roles.training_columns(&ignored);
