@@ -63,6 +63,7 @@ mod quantities;
 mod query_columns;
 mod query_time;
 mod query_weights;
+mod random_tables;
 mod real_data;
 mod recommendation;
 mod regressions;
