@@ -386,8 +386,11 @@ impl DatasetBuilder {
             others.add(self.row_query[row], value);
         } else {
             let others = column.others.insert(Box::default());
-            let missing = column.first_missing.into_iter().map(|row| (row, Seen::Missing));
-            missing.chain([(row, value)]).for_each(|(row, value)| others.add(self.row_query[row], value));
+            // Without a number all earlier rows are missing.
+            let numeric = || column.first_missing.map_or(0..0, |row| row..row + 1);
+            let earlier = if column.numeric { numeric() } else { 0..row };
+            earlier.for_each(|row| others.add(self.row_query[row], Seen::Missing));
+            others.add(self.row_query[row], value);
             if column.may_be_category {
                 column.codes = Some(Box::new(Codes::new(row)));
             }

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::base::{ColumnAdvice, quote, shorten};
 use crate::data::{
-    Category, ColumnFacts, Dataset, Facts, Form, Id, Outcome, QueryValue, ReadReport, SHARE_OF_FORM, SHARE_OF_LISTED,
-    Seen, Unread, facts_of_feature, is_like_id, is_part, is_row_number,
+    Category, ColumnFacts, Dataset, Facts, Form, Id, Outcome, QueryValue, ReadReport, SHARE_OF_FORM,
+    SHARE_OF_LISTED, Seen, Unread, facts_of_feature, is_like_id, is_part, is_row_number,
 };
 use crate::train::column_texts::{
     conversion, frequent_texts, json_in_text, quantities_among_texts, read_as, spelling,

@@ -156,6 +156,17 @@ impl Smoothing {
         }
     }
 
+    /// Candidates that count for the target, nearest first, with their weights pi > 0.
+    ///
+    /// `distances`: from the target to each candidate; `h`: the bandwidth. `None` entries are not candidates.
+    /// For the kinds that use distances only.
+    pub fn weights(&self, distances: &[Option<f64>], h: f64, target: Target) -> Vec<(usize, f64)> {
+        let weight = |distance| self.weight(&Separation { distance, cost: 0.0 }, h);
+        let near =
+            self.nearest(distances, target).into_iter().map(|(index, distance)| (index, weight(distance)));
+        near.filter(|(_, weight)| *weight > 0.0).collect()
+    }
+
     /// The weight pi of a training query.
     pub fn weight(&self, separation: &Separation, h: f64) -> f64 {
         let Separation { distance, cost } = *separation;
@@ -194,14 +205,6 @@ mod tests {
     use crate::data::query_distance::Comparison;
     use crate::data::{ColumnDistance, QueryDistance};
 
-    /// Candidates that count for the target, nearest first, with their weights pi > 0.
-    fn weights(of: &Smoothing, distances: &[Option<f64>], h: f64, target: Target) -> Vec<(usize, f64)> {
-        let weight = |distance| of.weight(&Separation { distance, cost: 0.0 }, h);
-        let near =
-            of.nearest(distances, target).into_iter().map(|(index, distance)| (index, weight(distance)));
-        near.filter(|(_, weight)| *weight > 0.0).collect()
-    }
-
     #[test]
     fn names_and_kinds_agree() {
         for name in SmoothingKind::NAMES {
@@ -214,14 +217,14 @@ mod tests {
     fn all_queries_at_the_last_distance_count() {
         let distances = [Some(1.0), None, Some(0.5), Some(1.0), Some(1.5)];
         let smoothing = Smoothing::new(SmoothingKind::Knn, 2, Bandwidth::Median);
-        assert_eq!(weights(&smoothing, &distances, 1.0, Target::Novel), [(2, 1.0), (0, 1.0), (3, 1.0)]);
+        assert_eq!(smoothing.weights(&distances, 1.0, Target::Novel), [(2, 1.0), (0, 1.0), (3, 1.0)]);
     }
 
     #[test]
     fn novel_queries_have_their_own_number_of_neighbors() {
         let smoothing =
             Smoothing { novel_neighbors: 3, ..Smoothing::new(SmoothingKind::Knn, 1, Bandwidth::Median) };
-        let near = |target| weights(&smoothing, &[Some(1.0), Some(0.5), Some(2.0), Some(3.0)], 1.0, target);
+        let near = |target| smoothing.weights(&[Some(1.0), Some(0.5), Some(2.0), Some(3.0)], 1.0, target);
         assert_eq!(near(Target::Observed), [(1, 1.0)]);
         assert_eq!(near(Target::Novel), [(1, 1.0), (0, 1.0), (2, 1.0)]);
         assert_eq!(smoothing.widest(), Target::Novel);
@@ -243,7 +246,7 @@ mod tests {
             (0..101_u32).map(|i| (i % 9 > 0).then(|| f64::from(i * 37 % 23))).collect();
         let with = |neighbors| {
             let smoothing = Smoothing::new(SmoothingKind::Gaussian, neighbors, Bandwidth::Median);
-            weights(&smoothing, &distances, 9.0, Target::Novel)
+            smoothing.weights(&distances, 9.0, Target::Novel)
         };
         let all = with(1000);
         assert!(all.is_sorted_by(|a, b| a.1 > b.1 || (a.1 >= b.1 && a.0 < b.0)));
@@ -257,7 +260,7 @@ mod tests {
     #[test]
     fn identical_queries_count_fully_when_the_bandwidth_is_zero() {
         let smoothing = Smoothing::new(SmoothingKind::Gaussian, 5, Bandwidth::Median);
-        assert_eq!(weights(&smoothing, &[Some(0.0), Some(1.0)], 0.0, Target::Novel), [(0, 1.0)]);
+        assert_eq!(smoothing.weights(&[Some(0.0), Some(1.0)], 0.0, Target::Novel), [(0, 1.0)]);
     }
 
     fn column(comparison: Comparison, start: usize, width: usize, weight: f64) -> ColumnDistance {

@@ -6,7 +6,6 @@ use std::path::Path;
 
 use serde_json::Value;
 use sqlite_ltr::internals::base::control::Control;
-use sqlite_ltr::internals::data::Separation;
 use sqlite_ltr::internals::learn::smoothing::{Bandwidth, Smoothing, SmoothingKind, Target};
 use sqlite_ltr::internals::learn::solve::{PairBlock, PairProblem, SolveOptions, solve};
 use sqlite_ltr::internals::math::dense::distance;
@@ -27,13 +26,6 @@ fn numbers(value: &Value) -> Vec<f64> {
 
 fn smoothing(kind: SmoothingKind, neighbors: usize) -> Smoothing {
     Smoothing::new(kind, neighbors, Bandwidth::Median)
-}
-
-/// Candidates that count for a novel target, nearest first, with their weights pi > 0.
-fn weights(smoothing: &Smoothing, distances: &[Option<f64>], h: f64) -> Vec<(usize, f64)> {
-    let near = smoothing.nearest(distances, Target::Novel).into_iter();
-    let weight = |distance| smoothing.weight(&Separation { distance, cost: 0.0 }, h);
-    near.map(|(index, distance)| (index, weight(distance))).filter(|(_, weight)| *weight > 0.0).collect()
 }
 
 /// The files take the bandwidth over all queries, also those that cannot lend.
@@ -60,7 +52,7 @@ fn weights_and_bandwidths_match_the_file() {
             let h = smoothing.bandwidth(&distances, target.len());
             assert!((h - case["h"].as_f64().unwrap()).abs() <= 1e-12, "{}: bandwidth {h}", case["name"]);
             let mut actual = vec![0.0; features.len()];
-            for (query, weight) in weights(&smoothing, &candidates, h) {
+            for (query, weight) in smoothing.weights(&candidates, h, Target::Novel) {
                 actual[query] = weight;
             }
             for (actual, expected) in actual.iter().zip(numbers(&case[key])) {
@@ -117,7 +109,7 @@ fn lenders(queries: &[Query], target: usize, method: &str) -> Vec<(usize, f64)> 
             let candidates: Vec<Option<f64>> =
                 (0..queries.len()).map(|query| observed(&query).then_some(distances[query])).collect();
             let smoothing = smoothing(kind, 15);
-            weights(&smoothing, &candidates, smoothing.bandwidth(&distances, features.len()))
+            smoothing.weights(&candidates, smoothing.bandwidth(&distances, features.len()), Target::Novel)
         }
     }
 }
