@@ -2,7 +2,8 @@
 """Read packaging/platforms.json.
 
     packaging/platforms.py shell [NAME]   assignments for a shell: PLATFORM, target, glibc, wheel, library.
-                                          Without a NAME or with an empty one: of this machine.
+                                          Without a NAME or with an empty one: of this machine. `wasm32` is a
+                                          platform too, without packages.
     packaging/platforms.py matrix         the matrix of .github/workflows/release.yml, as JSON
     packaging/platforms.py sqlpkg         the file of the package manager sqlpkg, for its archives in the current folder
     packaging/platforms.py check          compares deny.toml: it must name the targets of all platforms
@@ -36,10 +37,11 @@ def this_machine() -> str:
 def shell(name: str = "") -> str:
     """Return assignments for a shell."""
     name = name or this_machine()
-    if name not in PLATFORMS:
-        sys.exit(f"unknown platform '{name}'; packaging/platforms.json has {', '.join(PLATFORMS)}")
+    platforms = {**PLATFORMS, "wasm32": {"target": "wasm32-wasip1"}}
+    if name not in platforms:
+        sys.exit(f"unknown platform '{name}'; packaging/platforms.json has {', '.join(platforms)}")
     fields = ("target", "glibc", "wheel", "library")
-    values = {"PLATFORM": name, **{field: PLATFORMS[name].get(field, "") for field in fields}}
+    values = {"PLATFORM": name, **{field: platforms[name].get(field, "") for field in fields}}
     return "\n".join(f"{key}={shlex.quote(value)}" for key, value in values.items())
 
 

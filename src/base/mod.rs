@@ -39,5 +39,5 @@ pub(crate) use param::{
     LONGEST_VECTOR, Strict, each_element, json_problem, long_integer, most_elements, named, numbers,
     text_number, whole_number,
 };
-pub use run::{POLL_INTERVAL, cores, on_pool, unwound};
+pub use run::{HAS_THREADS, POLL_INTERVAL, cores, on_pool, unwound};
 pub use temporary_file::TemporaryFile;

@@ -12,6 +12,9 @@ use crate::base::{Control, Error, Result, stop_reason};
 /// Time between polls.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
+/// Whether the platform has threads. Without them all work runs on the calling thread.
+pub const HAS_THREADS: bool = !cfg!(target_family = "wasm");
+
 /// Number of threads that the machine can run in parallel.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
@@ -39,6 +42,11 @@ fn wait_for(
     poll: &mut dyn FnMut(&Control) -> Result<()>,
     work: &mut (dyn FnMut() + Send),
 ) -> Result<()> {
+    if !HAS_THREADS {
+        poll(control)?;
+        work();
+        return Ok(());
+    }
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .start_handler({

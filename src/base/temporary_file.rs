@@ -5,7 +5,7 @@
 //! and when the process ends.
 
 use std::env;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,6 +25,9 @@ impl TemporaryFile {
     /// # Errors
     /// No folder in which the process may write.
     pub fn new() -> Result<Self> {
+        if !cfg!(any(unix, windows)) {
+            return Err(failed("create", &io::Error::from(io::ErrorKind::Unsupported)));
+        }
         let mut last = io::Error::from(io::ErrorKind::NotFound);
         for folder in folders() {
             for _ in 0..ATTEMPTS {
@@ -81,7 +84,7 @@ fn name() -> String {
 #[cfg(unix)]
 fn create(path: &Path) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
-    let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
+    let file = File::options().read(true).write(true).create_new(true).mode(0o600).open(path)?;
     std::fs::remove_file(path)?;
     Ok(file)
 }
@@ -101,7 +104,7 @@ fn create(path: &Path) -> io::Result<File> {
     use std::os::windows::fs::OpenOptionsExt;
     /// `FILE_FLAG_DELETE_ON_CLOSE`.
     const DELETE_ON_CLOSE: u32 = 0x0400_0000;
-    let mut options = OpenOptions::new();
+    let mut options = File::options();
     options.read(true).write(true).create_new(true).share_mode(0).custom_flags(DELETE_ON_CLOSE).open(path)
 }
 

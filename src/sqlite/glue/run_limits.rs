@@ -15,7 +15,9 @@ use serde_json::Value;
 use super::probe::{Database, Probe, at_intervals};
 use super::value::text_argument;
 use crate::apply::Fit;
-use crate::base::{Control, Error, Memory, POLL_INTERVAL, Params, Result, cores, on_pool, stoppable};
+use crate::base::{
+    Control, Error, HAS_THREADS, Memory, POLL_INTERVAL, Params, Result, cores, on_pool, stoppable,
+};
 use crate::learn::space::Function;
 use crate::train::options::{self, Use};
 
@@ -100,6 +102,10 @@ impl RunLimits {
     /// Errors of the work; an interrupt; the time limit; a panic.
     pub fn run<T: Send>(&self, work: impl FnOnce(&Control) -> Result<T> + Send) -> Result<T> {
         let probe = Probe::of(self.database)?;
+        if !HAS_THREADS {
+            let control = Control::with_memory(self.memory.clone());
+            return self.run_here(|| work(&control));
+        }
         let threads = self.threads.unwrap_or_else(cores);
         let mut progress = self.progress.then(Progress::start);
         let poll = |control: &Control| {
@@ -308,12 +314,13 @@ impl WatchedDatabase {
 }
 
 /// Runs `read`, which steps statements of the caller. Once the time limit passes, the statements of the connection are
-/// interrupted. Without a time limit there is no thread. The thread ends before this function returns.
+/// interrupted. Without a time limit, or where there are no threads, `read` runs to its end. The thread ends before this
+/// function returns.
 ///
 /// # Errors
 /// Errors of `read`; [`Error::TimeLimit`] instead if the time limit has passed.
 pub fn within_time<T>(limits: &RunLimits, read: impl FnOnce() -> Result<T>) -> Result<T> {
-    let Some(limit) = limits.time_limit else { return read() };
+    let Some(limit) = limits.time_limit.filter(|_| HAS_THREADS) else { return read() };
     let (target, started) = (WatchedDatabase(limits.database), limits.started);
     let finished = Finished::default();
     let watch = || {
