@@ -74,8 +74,12 @@ int main(int count, char **arguments) {
     char *message = NULL;
     sqlite3 *db;
     if (!*mode) printf("%s\n", sqlite3_libversion());
+#ifdef STATIC
+    sqlite3_auto_extension((void (*)(void))sqlite3_sqliteltr_init);
+#endif
     if (count < 2 || sqlite3_open(":memory:", &db)) return 2;
 #ifdef STATIC
+    /* Adding the functions again changes nothing. */
     if (sqlite3_sqliteltr_init(db, &message, NULL)) {
 #else
     sqlite3_enable_load_extension(db, 1);

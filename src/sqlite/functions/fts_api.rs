@@ -57,6 +57,8 @@ fn find(connection: &Connection) -> Result<*mut ffi::fts5_api, String> {
                 problem = Some(message.to_string_lossy().into_owned());
             }
             ffi::sqlite3_finalize(statement);
+            // Forgets the error of VACUUM: sqlite3_open() would return it after sqlite3_auto_extension().
+            ffi::sqlite3_exec(database, c"".as_ptr(), None, null_mut(), null_mut());
         }
         if !api.is_null() {
             return Ok(api);
