@@ -235,12 +235,10 @@ fn with_models(size: usize) -> Vec<Case> {
         with_model("update", &online, update, judged(1000 * size, 10, 10)),
         with_model("recommend", rated, recommend, ratings(20000 * size, 200_000, 2)),
     ];
-    if cfg!(feature = "plots") {
-        let report = "SELECT length(ltr_report('m', 'src', '{options}'))";
-        let plot = "SELECT length(ltr_plot('calibration', 'm', 'src', '{options}'))";
-        cases.push(with_model("report", &linear, report, judged(4000 * size, 10, 2)));
-        cases.push(with_model("plot", &linear, plot, judged(4000 * size, 10, 2)));
-    }
+    let report = "SELECT length(ltr_report('m', 'src', '{options}'))";
+    let plot = "SELECT length(ltr_plot('calibration', 'm', 'src', '{options}'))";
+    cases.push(with_model("report", &linear, report, judged(4000 * size, 10, 2)));
+    cases.push(with_model("plot", &linear, plot, judged(4000 * size, 10, 2)));
     cases
 }
 

@@ -161,10 +161,8 @@ fn walked() -> Vec<Call> {
         call("ltr_fts", none, "length(ltr_fts(docs)) FROM docs WHERE docs MATCH 'shoes'"),
         rows("ltr_letor", &repeated(15_000_000, "a"), "ltr_letor(?1)").refused("bytes, allowed is"),
     ];
-    if cfg!(feature = "plots") {
-        calls.push(call("ltr_plot", none, "length(ltr_plot('calibration', 'linear', 'big'))").within(2_000_000));
-        calls.push(call("ltr_report", none, "length(ltr_report('linear', 'big'))").within(2_000_000));
-    }
+    calls.push(call("ltr_plot", none, "length(ltr_plot('calibration', 'linear', 'big'))").within(2_000_000));
+    calls.push(call("ltr_report", none, "length(ltr_report('linear', 'big'))").within(2_000_000));
     // Metrics: 1,500,000 rows in one group.
     for function in ["ndcg", "ap", "rr", "precision", "recall"] {
         let name = format!("ltr_{function}").leak();

@@ -3,6 +3,7 @@
 use ndarray::Array2;
 use rusqlite::{Connection, params_from_iter, types::Value as SqlValue};
 use serde_json::{Map, Value, json};
+use sqlite_ltr::internals::data::Quantities;
 use sqlite_ltr::internals::math::random::Random;
 use sqlite_ltr::internals::model::{self, TrainingColumns};
 use sqlite_ltr::{Dataset, Id, QueryValue, Trainer};
@@ -14,14 +15,14 @@ type Form = (fn(i64) -> String, fn(i64) -> f64);
 
 const FORMS: &[Form] = &[
     (|x| x.to_string(), |x| x as f64),
-    (|x| format!("{}.125", x), |x| x as f64 + 0.125),
+    (|x| format!("{x}.125"), |x| x as f64 + 0.125),
     (
         |x| format!("${},{:03}.50", 1 + x / 1000, x % 1000),
         |x| (1000 * (1 + x / 1000) + x % 1000) as f64 + 0.5,
     ),
     (|x| format!("{x},75 €"), |x| x as f64 + 0.75),
     (|x| format!("R$ {x},25"), |x| x as f64 + 0.25),
-    (|x| format!("{}.5 %", x), |x| x as f64 + 0.5),
+    (|x| format!("{x}.5 %"), |x| x as f64 + 0.5),
     (|x| format!("\u{2212}{x}.5"), |x| -(x as f64) - 0.5),
     (|x| format!("{}:{:02}:07", x / 60, x % 60), |x| (x * 60 + 7) as f64),
     (|x| format!("{}h {}m", x / 60, x % 60), |x| (x * 60) as f64),
@@ -144,7 +145,7 @@ type Outcome = Result<(Vec<u8>, Vec<String>), String>;
 /// Without what only one of both knows: the names of columns, and the forms of features.
 fn bare(bytes: &[u8]) -> Vec<u8> {
     let mut model = model::Model::from_bytes(bytes).unwrap();
-    (model.card.columns, model.card.quantities) = (TrainingColumns::default(), Default::default());
+    (model.card.columns, model.card.quantities) = (TrainingColumns::default(), Quantities::default());
     model.to_bytes().unwrap()
 }
 

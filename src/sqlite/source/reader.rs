@@ -184,13 +184,11 @@ impl<'a> Reader<'a> {
         if let Some(names) = &self.roles.feature_names {
             builder = builder.with_value_names(names.clone());
         }
-        match self.spec.known_quantities() {
-            Some(known) => builder.with_quantities(known),
-            None => {
-                let builder = self.with_pending_quantities(builder);
-                self.spec.derived.into_iter().fold(builder, DatasetBuilder::with_quantities)
-            }
+        if let Some(known) = self.spec.known_quantities() {
+            return builder.with_quantities(known);
         }
+        let builder = self.with_pending_quantities(builder);
+        self.spec.derived.into_iter().fold(builder, DatasetBuilder::with_quantities)
     }
 
     /// Whether a column of features becomes a category if its values are texts that suit (rule 2.18).
