@@ -58,7 +58,7 @@ fn find(connection: &Connection) -> Result<*mut ffi::fts5_api, String> {
             }
             ffi::sqlite3_finalize(statement);
             // Forgets the error of VACUUM: sqlite3_open() would return it after sqlite3_auto_extension().
-            ffi::sqlite3_exec(database, c"".as_ptr(), None, null_mut(), null_mut());
+            sql::prepare_raw(database, "");
         }
         if !api.is_null() {
             return Ok(api);
