@@ -75,8 +75,8 @@ def text_problem(model: dict[str, Any]) -> str | None:
         if not read["form"].startswith("key "):
             sql = f", as in {read['sql']}" if read["sql"] else ""
             return (
-                f'the text column "{name}" is read as numbers ({read["form"]}); convert it in the source{sql}, and train '
-                "again"
+                f'the text column "{name}" is read as numbers ({read["form"]}); convert it in the source{sql}, and '
+                "train again"
             )
     return None
 

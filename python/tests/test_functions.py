@@ -1,4 +1,4 @@
-"""The functions for data frames other than `train` and `rank` return what SQL returns, in a frame of the kind they got."""
+"""The functions for data frames other than `train` and `rank` return what SQL returns, in the same kind of frame."""
 
 from __future__ import annotations
 
