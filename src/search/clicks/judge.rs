@@ -55,8 +55,8 @@ pub fn judgments(fitted: &Fitted) -> Vec<Judgment> {
 
 /// The judgments of a log that determines each to this degree t. In the weight the number of rows replaces the number of examined
 /// rows as far as the log does not determine who examined them, and undetermined weight counts half:
-/// w = (1 + t) / 2 * x / (x + 10), x = t e + (1 - t) n. A document without a click has the lowest grade: with few examined rows its
-/// estimate would be near the mean of all documents.
+/// w = (1 + t) / 2 * x / (x + 10), x = t e + (1 - t) n. A document without a click has the lowest grade if it
+/// is not determined, or hardly anybody examined it: its estimate would be near the mean of all documents.
 pub fn qualified(fitted: &Fitted, determined: &[f64], seen: &[Seen]) -> Vec<Judgment> {
     let of = |(index, judgment): (usize, Judgment)| {
         let (t, rows) = (determined[index], seen[index].rows as f64);
@@ -64,12 +64,16 @@ pub fn qualified(fitted: &Fitted, determined: &[f64], seen: &[Seen]) -> Vec<Judg
         Judgment {
             doc_weight: 0.5 * (1.0 + t) * examined / (examined + HALF_WEIGHT),
             determined: t,
-            is_lowest: seen[index].clicks == 0,
+            is_lowest: seen[index].clicks == 0 && (t < DETERMINED || examined < LEAST_EXAMINED),
             ..judgment
         }
     };
     judgments(fitted).into_iter().enumerate().map(of).collect()
 }
+
+/// x below which a document without a click has the lowest grade. With the propensities of 200 lists in one order, NDCG@10 of new
+/// queries was .05 above this order, and .23 below it without this bound; with 2,000 lists it does not matter (six simulated logs).
+const LEAST_EXAMINED: f64 = 0.25;
 
 /// From here on a log counts as one that determines a judgment.
 pub const DETERMINED: f64 = 0.5;
