@@ -131,7 +131,7 @@ def test_onnx_refuses_other_texts():
 
 def test_no_graph_and_no_file_of_lightgbm_reads_texts_as_numbers(connection):
     source = "SELECT query_id, doc_id, relevance, printf('$%.9f', x) AS price, y FROM judged"
-    fitted = "SELECT ltr_fit('boosted_trees', ?, '{\"trees\": 2, \"scale\": \"none\"}')"
+    fitted = 'SELECT ltr_fit(\'boosted_trees\', ?, \'{"trees": 2, "scale": "none"}\')'
     (model,) = connection.execute(fitted, [source]).fetchone()
     read = r'text column "price" is read as numbers \(number \$ 1234.56\)'
     message = read + r'.*as in CAST\(replace\("price", \'\$\', \'\'\) AS REAL\)'
