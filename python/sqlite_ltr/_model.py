@@ -247,7 +247,10 @@ class Model(bytes):
 
     def _repr_html_(self) -> str:
         """Return the line of `repr`, the warnings, and the settings and results of the training."""
-        known = {"settings": {}, "training": {}} if "no model" in repr(self) else self.card
+        try:
+            known = self.card
+        except sqlite_ltr.Error:
+            known = {"settings": {}, "training": {}}
         texts = [f"<p>⚠ {html.escape(text)}</p>" for text in self.warnings]
         values = {**known["settings"], **known["training"], **(known["training"].get("validation") or {})}
         rows = [
