@@ -258,7 +258,7 @@ impl Model {
     /// let data = Dataset::from_arrays(array![[0.0], [1.0]], [1, 1], &[0.0, 1.0])?.with_feature_names(["bm25"])?;
     /// let model = Trainer::new("rank_svm").option("lambda", 0.1).fit(&data)?;
     /// let columns = model.columns().ok_or("none")?;
-    /// assert_eq!((&columns[2]["name"], &columns[2]["fate"]), (&"bm25".into(), &"feature".into()));
+    /// assert_eq!((&columns[2]["name"], &columns[2]["usage"]), (&"bm25".into(), &"feature".into()));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn columns(&self) -> Option<&Value> {

@@ -29,7 +29,7 @@ impl ColumnReport {
         advice: ColumnAdvice<'_>,
     ) -> Self {
         let source = ColumnRules { data, advice, takes_categories, documents: OnceCell::new() };
-        Self(columns.iter().map(|column| source.fate_of(column, read)).collect())
+        Self(columns.iter().map(|column| source.usage_of(column, read)).collect())
     }
 
     /// What is known of the columns of packed rows, for a report. `features`: their names, if they have names.
@@ -40,15 +40,21 @@ impl ColumnReport {
         let weights = weights.filter_map(|role| Some((roles.of(role)?, Some(role))));
         let vector = features.is_empty().then_some(("features", Some("features")));
         let named = features.iter().map(|name| (name.as_str(), None));
-        let fate = |(name, role): (&str, Option<&str>)| ReportedColumn {
+        let usage = |(name, role): (&str, Option<&str>)| ReportedColumn {
             name: name.to_owned(),
-            fate: role.map_or("feature", |_| "role"),
+            usage: role.map_or("feature", |_| "role"),
             reason: role.map(str::to_owned),
             form: None,
             facts: None,
             warning: None,
         };
-        needed.into_iter().chain(weights).chain(vector).chain(named).map(|known| json!(fate(known))).collect()
+        needed
+            .into_iter()
+            .chain(weights)
+            .chain(vector)
+            .chain(named)
+            .map(|known| json!(usage(known)))
+            .collect()
     }
 
     /// Adds them to a training that has finished, with warnings about columns that look as if they were meant.

@@ -76,7 +76,7 @@ pub enum Usage {
 pub struct ReportedColumn {
     pub(super) name: String,
     /// "role", "feature", "category", "id" or "left_out".
-    pub(super) fate: &'static str,
+    pub(super) usage: &'static str,
     /// Which role, why it is a category, or why it is left out.
     pub(super) reason: Option<String>,
     /// The form of its texts, if they are read as numbers.
@@ -151,7 +151,7 @@ pub(super) struct ColumnRules<'a> {
     pub(super) documents: OnceCell<usize>,
 }
 
-/// Fate, reason and warning.
+/// Usage, reason and warning.
 type Decision = (&'static str, String, Option<String>);
 
 fn left_out(reason: impl Into<String>, warning: Option<String>) -> Decision {
@@ -160,9 +160,9 @@ fn left_out(reason: impl Into<String>, warning: Option<String>) -> Decision {
 
 impl ColumnRules<'_> {
     /// What became of a column.
-    pub(super) fn fate_of(&self, column: &ReadColumn<'_>, read: &ReadReport) -> ReportedColumn {
+    pub(super) fn usage_of(&self, column: &ReadColumn<'_>, read: &ReadReport) -> ReportedColumn {
         let name = column.name;
-        let ((fate, reason, warning), facts) = match column.usage {
+        let ((usage, reason, warning), facts) = match column.usage {
             Usage::Role(role) => self.role(name, role, read),
             Usage::UnusedSlot => {
                 let warning = format!(
@@ -178,7 +178,7 @@ impl ColumnRules<'_> {
         };
         let form = self.data.quantities.of(name).map(Form::name);
         let reason = Some(reason).filter(|reason| !reason.is_empty());
-        ReportedColumn { name: name.to_owned(), fate, reason, form, facts, warning }
+        ReportedColumn { name: name.to_owned(), usage, reason, form, facts, warning }
     }
 
     fn role(&self, name: &str, role: &str, read: &ReadReport) -> (Decision, Option<Facts>) {
@@ -239,7 +239,7 @@ impl ColumnRules<'_> {
             let warning = mixed.or_else(|| spelling(name, values));
             (("category", reason, warning), of_category.map(ColumnFacts::facts))
         } else if let Some(facts) = ignored().or(column.observed) {
-            (self.fate(name, facts), Some(facts.facts()))
+            (self.usage(name, facts), Some(facts.facts()))
         } else {
             (left_out("no feature", None), None)
         }
@@ -264,8 +264,8 @@ impl ColumnRules<'_> {
         *self.documents.get_or_init(count) as u64
     }
 
-    /// The fate of a column that was looked at.
-    fn fate(&self, name: &str, facts: &ColumnFacts) -> Decision {
+    /// How a column is used, from what its values showed.
+    fn usage(&self, name: &str, facts: &ColumnFacts) -> Decision {
         let found = facts.facts();
         // 1. Columns without differences, parts of the data, and ids.
         if found.kind == "null" {

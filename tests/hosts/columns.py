@@ -155,7 +155,7 @@ def differ(one, other):
 
 
 def main():
-    fates, errors = collections.defaultdict(collections.Counter), 0
+    usages, errors = collections.defaultdict(collections.Counter), 0
     for number in range(TABLES):
         chance = random.Random(f"{SEED} {number}")
         names, frame, sql = table(chance)
@@ -179,8 +179,8 @@ def main():
         assert shuffled == by_sql or is_error, (number, names, differ(by_sql, shuffled))
         for column in by_sql[2][3:]:
             kind = column["name"].rpartition("_")[0] or "keys"
-            fates[kind][column["fate"] if "form" not in column else column["form"].split(" ")[0]] += 1
-    for kind, counts in sorted(fates.items()):
+            usages[kind][column["usage"] if "form" not in column else column["form"].split(" ")[0]] += 1
+    for kind, counts in sorted(usages.items()):
         print(f"{kind:12}", dict(counts))
     print(f"{TABLES} tables, {errors} errors that both give; the same models, columns, warnings and errors")
 

@@ -53,17 +53,17 @@ fn rows_and_arrays_give_the_same_model() {
 
 /// Rules 2.16 and 2.17 hold for data sets, too.
 #[test]
-fn every_part_has_a_fate() {
+fn every_part_has_a_usage() {
     let weights: Vec<f64> = (0..ROWS).map(|row| 1.0 + (row % 2) as f64).collect();
     let kinds = (0..ROWS).map(|row| ["new", "old"][row % 2]);
     let data = judged().with_doc_weights(&weights).unwrap().with_category("kind", kinds).unwrap();
     let data = data.with_groups((0..ROWS).map(|row| (row % 3) as i64)).unwrap();
     for (algorithm, is_unused) in [("rank_svm", true), ("q_svm", false)] {
         let trained = Trainer::new(algorithm).option("lambda", 0.1).fit(&data).unwrap();
-        let fates = trained.columns().unwrap().as_array().unwrap();
-        let listed: Vec<(&str, &str)> = fates
+        let usages = trained.columns().unwrap().as_array().unwrap();
+        let listed: Vec<(&str, &str)> = usages
             .iter()
-            .map(|column| (column["name"].as_str().unwrap(), column["fate"].as_str().unwrap()))
+            .map(|column| (column["name"].as_str().unwrap(), column["usage"].as_str().unwrap()))
             .collect();
         let roles = ["query_ids", "doc_ids", "relevance", "doc_weights"].map(|name| (name, "role"));
         let features = ["a", "b", "c"].map(|name| (name, "feature"));
@@ -71,7 +71,7 @@ fn every_part_has_a_fate() {
         let parts =
             [&roles[..], &[("groups", "left_out")], &features, &[("kind", "category")], &query_features];
         assert_eq!(listed, parts.concat());
-        assert_eq!(fates[5]["facts"]["missing"], 0);
+        assert_eq!(usages[5]["facts"]["missing"], 0);
         let warned =
             trained.warnings().iter().any(|warning| warning.contains("does not use the query features"));
         assert_eq!(warned, is_unused, "{:?}", trained.warnings());

@@ -34,7 +34,7 @@ fn ndcg(connection: &Connection, model: &str, source: &str) -> f64 {
     value(connection, sql, (model, source))
 }
 
-fn fate(report: &Value, name: &str) -> Value {
+fn usage(report: &Value, name: &str) -> Value {
     let columns = report["columns"].as_array().unwrap();
     columns.iter().find(|column| column["name"] == name).unwrap().clone()
 }
@@ -60,8 +60,8 @@ fn a_brand_ranks_without_an_option() {
     {
         let found = report(&connection, algorithm, "shop", &json!({}));
         assert!(ndcg(&connection, algorithm, "shop") >= least, "{algorithm}: {found}");
-        let brand = fate(&found, "brand");
-        assert_eq!((&brand["fate"], &brand["facts"]["distinct"]), (&json!("category"), &json!(3)));
+        let brand = usage(&found, "brand");
+        assert_eq!((&brand["usage"], &brand["facts"]["distinct"]), (&json!("category"), &json!(3)));
         let reason = brand["reason"].as_str().unwrap();
         assert!(
             reason.contains("text with few values")
@@ -163,7 +163,7 @@ fn a_value_is_its_text_and_a_column_is_shown_as_people_wrote_it() {
     assert!(refused.contains(r#"{"columns":{"categories":["size"]}}"#), "{refused}");
     let listed = json!({"lambda": 0.01, "scale": "standard", "columns": {"categories": ["size"]}});
     let found = report(&connection, "rank_svm", sizes, &listed);
-    assert!(fate(&found, "size")["reason"].as_str().unwrap().contains("listed as a category"));
+    assert!(usage(&found, "size")["reason"].as_str().unwrap().contains("listed as a category"));
     let score = |size: &str| -> f64 {
         let source = format!("SELECT 1 AS query_id, 1 AS doc_id, 0.5 AS price, {size} AS size");
         value(&connection, "SELECT score FROM ltr_rank('rank_svm', ?1)", [source])
@@ -279,11 +279,11 @@ fn what_is_not_a_category_is_reported() {
     ] {
         let source = format!("SELECT *, {column} AS c FROM shop");
         let actual = report(&connection, "rank_svm", &source, &json!({"lambda": 1}));
-        assert_eq!(fate(&actual, "c")["fate"], expected, "{column}: {actual}");
+        assert_eq!(usage(&actual, "c")["usage"], expected, "{column}: {actual}");
     }
     let ignored =
         report(&connection, "rank_svm", "shop", &json!({"lambda": 1, "columns": {"ignore": ["brand"]}}));
-    assert_eq!((&fate(&ignored, "brand")["fate"], &ignored["warnings"]), (&json!("left_out"), &json!([])));
+    assert_eq!((&usage(&ignored, "brand")["usage"], &ignored["warnings"]), (&json!("left_out"), &json!([])));
     // Training in buckets takes numbers only.
     let actual = report(&connection, "rank_svm", "shop", &json!({"lambda": 1, "buckets": 4}));
     assert!(actual["warnings"].to_string().contains("takes numbers only"), "{actual}");
@@ -363,7 +363,7 @@ fn every_algorithm_takes_categories() {
             _ => json!({"lambda": 0.1}),
         };
         let found = report(&connection, &algorithm, "few", &options);
-        assert_eq!(fate(&found, "brand")["fate"], "category", "{algorithm}: {found}");
+        assert_eq!(usage(&found, "brand")["usage"], "category", "{algorithm}: {found}");
         assert!(ndcg(&connection, &algorithm, "few") > 0.6, "{algorithm}: {found}");
         let sql = "SELECT sum(contribution) - (SELECT score FROM ltr_rank(?1, 'few') WHERE query_id = 3 AND doc_id = 2), count(*)
                      FROM ltr_explain(?1, 'few', 3, 2)";
@@ -401,7 +401,7 @@ fn many_values_have_their_mean_relevance() {
         [("rank_svm", json!({"lambda": 0.01, "scale": "standard"})), ("boosted_trees", json!({"trees": 30}))]
     {
         let with = report(&connection, algorithm, "many", &options);
-        assert_eq!(fate(&with, "name")["fate"], "category");
+        assert_eq!(usage(&with, "name")["usage"], "category");
         let mean = ndcg(&connection, algorithm, "many");
         let without = "SELECT query_id, doc_id, x, relevance FROM many";
         report(&connection, algorithm, without, &{
@@ -505,7 +505,7 @@ fn auto_validates_many_values_as_new_queries_rank() {
         connection.execute_batch("COMMIT").unwrap();
         let options = json!({"effort": 1, "kernel": {"gaussian": {"width": 4}}});
         let found = report(&connection, "auto", "old", &options);
-        assert_eq!(fate(&found, "name")["fate"], "category");
+        assert_eq!(usage(&found, "name")["usage"], "category");
         differences.push(found["validation"]["best"].as_f64().unwrap() - ndcg(&connection, "auto", "new"));
     }
     assert!(differences.iter().sum::<f64>() / 3.0 < 0.02, "{differences:?}");

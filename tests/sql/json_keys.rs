@@ -58,8 +58,8 @@ fn keys_score_as_columns_through_every_door() {
         };
         let report = train(&connection, algorithm, source, &options("keys"));
         assert!(!report["warnings"].to_string().contains("\\\"log\\\""), "{report}");
-        assert_eq!(column(&report, "log")["fate"], json!("feature"), "{report}");
-        assert_eq!(column(&report, "bm25")["fate"], json!("feature"), "{report}");
+        assert_eq!(column(&report, "log")["usage"], json!("feature"), "{report}");
+        assert_eq!(column(&report, "bm25")["usage"], json!("feature"), "{report}");
         assert_eq!(column(&report, "bm25")["form"], json!(r#"key ["log","bm25"]"#), "{report}");
         train(&connection, algorithm, "flat", &options("flat"));
         // 1. Rankings of objects and of columns by both models.
@@ -167,7 +167,7 @@ fn rows_may_miss_keys_where_missing_values_are_allowed() {
         )
     };
     let report = train(&connection, "rank_svm", &shuffled("1, 2"), &json!({"lambda": 0.1}));
-    assert_eq!(column(&report, "log")["fate"], json!("left_out"), "{report}");
+    assert_eq!(column(&report, "log")["usage"], json!("left_out"), "{report}");
     let warnings = report["warnings"].to_string();
     assert!(
         warnings.contains("a row lacks some of the numbers") && warnings.contains("missing"),

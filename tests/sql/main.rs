@@ -15,6 +15,7 @@ mod categories;
 mod click_training;
 mod clicks;
 mod clicks_hostile;
+mod column_usage;
 mod conformance;
 mod counters;
 mod cross_validation;
@@ -32,7 +33,6 @@ mod export_limits;
 mod extremes;
 #[path = "../hosts/failed_loads.rs"]
 mod failed_loads;
-mod fates;
 mod files;
 mod fold_groups;
 mod fts;

@@ -61,7 +61,7 @@ fn a_text_scores_as_its_number_through_every_door() {
             }
             let report = train(&connection, algorithm, "written", &options);
             assert_eq!(column(&report, "v")["form"], json!(form), "{text}");
-            assert_eq!(column(&report, "v")["fate"], json!("feature"), "{text}");
+            assert_eq!(column(&report, "v")["usage"], json!("feature"), "{text}");
             options["name"] = json!("numbers");
             train(&connection, algorithm, &converted, &options);
             // 1. Rankings of texts and of numbers by both models.
@@ -131,7 +131,7 @@ fn texts_that_may_mean_two_things_are_left_out_with_a_reason() {
         rows(&connection, text);
         let report = train(&connection, "rank_svm", "written", &json!({"lambda": 0.01}));
         let warnings = report["warnings"].to_string();
-        assert_eq!(column(&report, "v")["fate"], json!("left_out"), "{text}");
+        assert_eq!(column(&report, "v")["usage"], json!("left_out"), "{text}");
         assert!(column(&report, "v")["reason"].to_string().contains(reason), "{text}: {report}");
         assert!(warnings.contains("\\\"v\\\"") && warnings.contains(reason), "{text}: {warnings}");
     }
@@ -143,7 +143,7 @@ fn options_choose_the_columns_and_missing_allows_a_few_other_texts() {
     rows(&connection, "'$' || x");
     for columns in [json!({"quantities": "none"}), json!({"quantities": ["w"]})] {
         let report = train(&connection, "rank_svm", "written", &json!({"lambda": 0.01, "columns": columns}));
-        assert_eq!(column(&report, "v")["fate"], json!("left_out"));
+        assert_eq!(column(&report, "v")["usage"], json!("left_out"));
     }
     for columns in [json!({"quantities": ["v"]}), json!({"features": ["v", "w"]})] {
         let report = train(&connection, "rank_svm", "written", &json!({"lambda": 0.01, "columns": columns}));
@@ -162,7 +162,7 @@ fn options_choose_the_columns_and_missing_allows_a_few_other_texts() {
     // NULL is not a text of the form.
     let source = "SELECT query_id, doc_id, relevance, iif(doc_id = 3, NULL, v) AS v, w FROM written";
     let report = train(&connection, "rank_svm", source, &json!({"lambda": 0.01}));
-    assert_eq!(column(&report, "v")["fate"], json!("left_out"));
+    assert_eq!(column(&report, "v")["usage"], json!("left_out"));
     assert!(report["warnings"].to_string().contains("use the option \\\"missing\\\" to read it"), "{report}");
     let report = train(&connection, "rank_svm", source, &json!({"lambda": 0.01, "missing": "mean"}));
     assert_eq!(column(&report, "v")["form"], json!("number $ 1234.56"));
@@ -227,7 +227,7 @@ fn texts_that_mark_missing_values_are_missing_with_the_option() {
             // 2. With it they are NULL, in the training and in what reads rows later.
             let options = json!({"lambda": 0.01, "missing": "mean", "name": "marks"});
             let report = train(&connection, "rank_svm", "written", &options);
-            assert_eq!(column(&report, "v")["fate"], "feature", "{mark} {text}: {report}");
+            assert_eq!(column(&report, "v")["usage"], "feature", "{mark} {text}: {report}");
             assert_eq!(column(&report, "v")["facts"]["missing"], 48, "{mark} {text}");
             let nulls =
                 format!("SELECT query_id, doc_id, relevance, nullif(v, '{mark}') AS v, w FROM written");
@@ -281,7 +281,7 @@ fn a_column_of_mostly_quantities_reports_how_it_is_read() {
     let connection = database();
     rows(&connection, "iif(x % 3 = 1, 'Free', '$' || (x % 7))");
     let report = train(&connection, "rank_svm", "written", &json!({"lambda": 0.01}));
-    assert_eq!(column(&report, "v")["fate"], "category", "{report}");
+    assert_eq!(column(&report, "v")["usage"], "category", "{report}");
     let warning = self::warning(&report);
     assert!(warning.contains("CASE WHEN") || warning.contains("nullif(\"v\", 'Free')"), "{warning}");
     let kept = between(&warning, "keep it a category, use the options '", "'").unwrap();
@@ -298,7 +298,7 @@ fn words_among_numbers_have_sql_that_was_tried() {
     let sql = between(&refused, "well-formed number; ", " in the source").unwrap();
     let source = format!("SELECT query_id, doc_id, relevance, {sql} AS v, w FROM written");
     let report = train(&connection, "rank_svm", &source, &json!({"lambda": 0.01, "missing": "mean"}));
-    assert_eq!((&column(&report, "v")["fate"], &report["missing_filled"]), (&json!("feature"), &json!(27)));
+    assert_eq!((&column(&report, "v")["usage"], &report["missing_filled"]), (&json!("feature"), &json!(27)));
 }
 
 #[test]
@@ -370,11 +370,11 @@ fn buckets_refuse_text_that_would_be_read_and_say_how_to_convert_it() {
     let sql = between(&refused, "convert it in the source, as in ", "; a training in buckets").unwrap();
     let source = format!("SELECT query_id, doc_id, relevance, {sql} AS v, w FROM written");
     let report = train(&connection, rank_svm, &source, &json!({"lambda": 0.01, "buckets": 4}));
-    assert_eq!(column(&report, "v")["fate"], json!("feature"));
+    assert_eq!(column(&report, "v")["usage"], json!("feature"));
     for columns in [json!({"ignore": ["v"]}), json!({"quantities": "none"})] {
         let options = json!({"lambda": 0.01, "buckets": 4, "columns": columns});
         assert_eq!(
-            column(&train(&connection, rank_svm, "written", &options), "v")["fate"],
+            column(&train(&connection, rank_svm, "written", &options), "v")["usage"],
             json!("left_out")
         );
     }

@@ -138,7 +138,7 @@ fn words_as_features_and_rows_without_features_name_the_ways_on() {
     for feature in ["\"features\" AS words", "\"features\" LIKE '%wifi%' AS word"] {
         let found =
             report(&connection, &format!("SELECT {columns}, {feature} FROM t"), &json!({"lambda": 1}));
-        assert_ne!(found["columns"][3]["fate"], "left_out", "{found}");
+        assert_ne!(found["columns"][3]["usage"], "left_out", "{found}");
     }
     let message = failed(&format!("SELECT {columns} FROM t"));
     assert!(message.contains("join columns of the documents, or train cofi_rank"), "{message}");

@@ -30,7 +30,7 @@ const DOC: &str = "q * 100 + d AS doc_id, ";
 const VECTOR: &str = "ltr_vec(x, x * x) AS features, ";
 const WIDE: &str = "x, x * x AS x2, ";
 
-/// Columns that look as if they were meant: the others of the source, the column `c`, its fate, and what the warning has.
+/// Columns that look as if they were meant: the others of the source, the column `c`, its usage, and what the warning has.
 const MEANT: &[(&str, &str, &str, &str)] = &[
     (VECTOR, "y", "left_out", "ltr_vec(\"features\", \"c\")"),
     (VECTOR, "CAST(5 * y AS INTEGER)", "left_out", "ltr_vec(\"features\", \"c\")"),
@@ -77,12 +77,12 @@ const MEANT: &[(&str, &str, &str, &str)] = &[
 #[test]
 fn a_column_that_looks_meant_is_a_warning_and_ignoring_it_is_silent() {
     let connection = database();
-    for (others, column, fate, message) in MEANT {
+    for (others, column, usage, message) in MEANT {
         table(&connection, &format!("{DOC}{others}{column} AS c"));
         let found = report(&connection, "rank_svm", &json!({"lambda": 1, "missing": "mean"}));
         let columns = found["columns"].as_array().unwrap();
         let of = |name: &str| columns.iter().find(|column| column["name"] == name).unwrap();
-        assert_eq!(of("c")["fate"], *fate, "{column}: {found}");
+        assert_eq!(of("c")["usage"], *usage, "{column}: {found}");
         if message.is_empty() {
             continue;
         }
@@ -100,12 +100,12 @@ fn a_column_that_looks_meant_is_a_warning_and_ignoring_it_is_silent() {
 #[test]
 fn ids_are_known_by_their_values() {
     let connection = database();
-    for (column, fate) in
+    for (column, usage) in
         [("'SKU ' || i", "id"), ("'SKU ' || d", "id"), ("4000000000000 + i * 7919 % 1000003", "feature")]
     {
         table(&connection, &format!("{WIDE}{column} AS article"));
         let found = report(&connection, "rank_svm", &json!({"lambda": 1}));
-        assert_eq!(found["columns"][4]["fate"], fate, "{found}");
+        assert_eq!(found["columns"][4]["usage"], usage, "{found}");
         let role = r#"{\"columns\": {\"doc\": \"article\"}}"#;
         assert!(found["warnings"].to_string().contains(role), "{found}");
         table(&connection, &format!("{DOC}{WIDE}'SKU ' || i AS article"));
@@ -116,7 +116,7 @@ fn ids_are_known_by_their_values() {
 #[test]
 fn texts_named_like_ids_are_values_if_documents_of_a_query_share_them() {
     let connection = database();
-    for (others, column, options, fate, message) in [
+    for (others, column, options, usage, message) in [
         (WIDE, "'b' || (i * 7 % 5)", json!({}), "category", ""),
         (WIDE, "'t' || (i / 2 % 85)", json!({}), "category", ""),
         (WIDE, "'b' || (i * 7 % 5)", json!({"buckets": 4}), "left_out", "takes numbers only"),
@@ -133,7 +133,7 @@ fn texts_named_like_ids_are_values_if_documents_of_a_query_share_them() {
             let found = report(&connection, "rank_svm", &options);
             let columns = found["columns"].as_array().unwrap();
             let of = columns.iter().find(|column| column["name"] == "brand_id").unwrap();
-            assert_eq!(of["fate"], fate, "{doc}{column}: {found}");
+            assert_eq!(of["usage"], usage, "{doc}{column}: {found}");
             let lines = found["warnings"].as_array().unwrap().iter().filter_map(Value::as_str);
             let lines: Vec<&str> = lines.filter(|line| line.contains("brand_id")).collect();
             let may_be_doc = doc.is_empty() && column.starts_with("'p'");
@@ -216,8 +216,8 @@ fn roles_that_an_algorithm_does_not_use_are_reported() {
     }
 }
 
-/// One column of each fate: what it is, and in buckets, which take numbers only.
-const OF_EACH_FATE: [(&str, &str, &str); 8] = [
+/// One column of each usage: what it is, and in buckets, which take numbers only.
+const OF_EACH_USAGE: [(&str, &str, &str); 8] = [
     ("query_id", "role", "role"),
     ("relevance", "role", "role"),
     ("doc_id", "role", "role"),
@@ -235,16 +235,16 @@ fn every_way_to_train_reports_the_columns() {
     let columns =
         "x, iif(y > 0.5, 'a', 'b') AS kind, 'SKU ' || i AS sku, 'main' AS shop, 1 + q % 3 AS q_length";
     table(&connection, &format!("{DOC}{columns}"));
-    let fates = |found: &Value| -> Vec<(String, String)> {
+    let usages = |found: &Value| -> Vec<(String, String)> {
         let text = |value: &Value| value.as_str().unwrap().to_owned();
         let columns = found["columns"].as_array().unwrap_or_else(|| panic!("no columns: {found}"));
-        columns.iter().map(|column| (text(&column["name"]), text(&column["fate"]))).collect()
+        columns.iter().map(|column| (text(&column["name"]), text(&column["usage"]))).collect()
     };
     let expected = |in_buckets: bool| -> Vec<(String, String)> {
-        let fate = |(name, fate, bucket): (&str, &str, &str)| {
-            (name.to_owned(), if in_buckets { bucket } else { fate }.to_owned())
+        let usage = |(name, usage, bucket): (&str, &str, &str)| {
+            (name.to_owned(), if in_buckets { bucket } else { usage }.to_owned())
         };
-        OF_EACH_FATE.map(fate).to_vec()
+        OF_EACH_USAGE.map(usage).to_vec()
     };
     for (algorithm, options, in_buckets) in [
         ("rank_svm", json!({"lambda": 1}), false),
@@ -257,7 +257,7 @@ fn every_way_to_train_reports_the_columns() {
         ("boosted_trees", json!({"trees": 3, "buckets": 4}), true),
     ] {
         let actual = report(&connection, algorithm, &options);
-        assert_eq!(fates(&actual), expected(in_buckets), "{algorithm} {options}");
+        assert_eq!(usages(&actual), expected(in_buckets), "{algorithm} {options}");
         // Rule 2.17: packs have no query features, and these algorithms do not use them either.
         let is_unused = in_buckets || matches!(algorithm, "rank_svm" | "perceptron" | "auto");
         let warnings = actual["warnings"].to_string();
@@ -273,7 +273,7 @@ fn every_way_to_train_reports_the_columns() {
     for column in [5, 7] {
         of_update[column].1 = "left_out".to_owned();
     }
-    assert_eq!(fates(&actual), of_update, "{actual}");
+    assert_eq!(usages(&actual), of_update, "{actual}");
     assert_eq!(actual["columns"][7]["reason"], "no feature of the model");
     // Packs know the names that the caller gives.
     let packs = "SELECT ltr_bucket(query_id, 4) AS bucket, ltr_pack(query_id, doc_id, relevance, ltr_vec(x, x * x)) AS rows FROM t GROUP BY 1";
@@ -283,7 +283,7 @@ fn every_way_to_train_reports_the_columns() {
     ] {
         let options = json!({"lambda": 1, "columns": columns}).to_string();
         let text: String = value(&connection, "SELECT ltr_train('rank_svm', ?1, ?2)", (packs, options));
-        let actual = fates(&serde_json::from_str(&text).unwrap());
+        let actual = usages(&serde_json::from_str(&text).unwrap());
         assert_eq!(actual.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), names);
         assert_eq!(actual[3].1, if names.len() > 4 { "feature" } else { "role" });
     }
@@ -439,10 +439,10 @@ fn random_source(random: &mut Random, is_clean: bool) -> (String, Option<String>
     (columns, Some(name.to_owned()))
 }
 
-/// No signal is lost without a line, no column without a fate, and clean sources have no warning. With `LTR_LONG=1` a
+/// No signal is lost without a line, no column without a usage, and clean sources have no warning. With `LTR_LONG=1` a
 /// thousand tables of each.
 #[test]
-fn fates_of_random_sources() {
+fn usages_of_random_sources() {
     let connection = database();
     let mut random = Random::new(36);
     for round in 0..if is_long() { 1000 } else { 40 } {
@@ -451,18 +451,18 @@ fn fates_of_random_sources() {
         let found = report(&connection, "rank_svm", &json!({"lambda": 1, "missing": "mean"}));
         let names: String =
             value(&connection, "SELECT json_group_array(name) FROM pragma_table_info('t')", []);
-        let fates = found["columns"].as_array().unwrap();
-        let named: Vec<&Value> = fates.iter().map(|column| &column["name"]).collect();
+        let usages = found["columns"].as_array().unwrap();
+        let named: Vec<&Value> = usages.iter().map(|column| &column["name"]).collect();
         assert_eq!(json!(named).to_string(), names);
         let planted = planted.unwrap();
-        let last = &fates[fates.len() - 1];
+        let last = &usages[usages.len() - 1];
         let quoted = format!("\"{planted}\"");
         let lines = found["warnings"]
             .as_array()
             .unwrap()
             .iter()
             .filter(|line| line.as_str().unwrap().contains(&quoted));
-        let is_reported = lines.count() == 1 || last["fate"] == "feature" || last["fate"] == "category";
+        let is_reported = lines.count() == 1 || last["usage"] == "feature" || last["usage"] == "category";
         assert!(is_reported, "{round}: {columns}: {last} {}", found["warnings"]);
         // 2. A clean source.
         let (columns, _) = random_source(&mut random, true);
