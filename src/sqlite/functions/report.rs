@@ -471,11 +471,15 @@ fn card(page: &mut Page, subject: &Subject<'_>) {
         let entries = object.as_object().into_iter().flatten();
         entries.filter_map(|(key, value)| Some(vec![key.clone(), flat(value)?])).collect()
     };
+    // Settings and columns keep the names that a user writes.
+    let in_words = |rows: Vec<Vec<String>>| {
+        rows.into_iter().map(|row| vec![row[0].replace('_', " "), row[1].clone()]).collect()
+    };
     let columns = [("", Align::Text), ("", Align::Text)];
     let tables = [
         ("Settings", pairs(&card.settings)),
-        ("Training", pairs(&card.summary)),
-        ("Validation", pairs(&card.summary["validation"])),
+        ("Training", in_words(pairs(&card.summary))),
+        ("Validation", in_words(pairs(&card.summary["validation"]))),
         ("Columns", pairs(&subject.stored["roles"])),
     ];
     let part = |(title, rows): &(&str, Vec<Vec<String>>)| {
