@@ -10,7 +10,8 @@
 
 use std::collections::VecDeque;
 
-use super::objective::{axpy, bisect, difference, norm};
+use super::line_search::bisect;
+use super::objective::{axpy, difference, norm};
 use super::{Best, Method, Point, Ridge, Solution, StopRule, iterate};
 use crate::base::Control;
 use crate::math::dot;

@@ -2,16 +2,17 @@
 //!
 //! | module | method |
 //! |---|---|
-//! | `driver` | the loop of all methods: stop rule, record of steps, cancellation |
-//! | `objective` | risks R(w) = F(X w + b), also with a quadratic penalty; line search: backtracking, bisection |
+//! | `driver` | the loop of all methods: stop rule, record of steps, cancellation; the best of several starts |
+//! | `objective` | risks R(w) = F(X w + b), also with a quadratic penalty |
+//! | `line_search` | backtracking, bisection |
 //! | `newton_cg`, `lbfgs` | smooth risks |
 //! | `cutting_planes` | convex risks, also with a penalty \|w\|_1, or over a ball |
 //! | `projected_gradient` | smooth risks over a ball or a sphere |
-//! | `starts` | the best of several starts |
 
 pub mod cutting_planes;
 mod driver;
 pub mod lbfgs;
+mod line_search;
 pub mod newton_cg;
 pub mod objective;
 pub mod projected_gradient;

@@ -6,7 +6,8 @@
 //! P(w) - min P <= |g|^2 / (4 lambda)
 //! ```
 
-use super::objective::{axpy, backtrack, norm};
+use super::line_search::backtrack;
+use super::objective::{axpy, norm};
 use super::{Best, Method, Point, Ridge, Solution, StopRule, iterate};
 use crate::base::Control;
 use crate::math::{Factor, dot};
