@@ -13,7 +13,7 @@ const groups = {
     Start: ['README.md', 'examples/shop/README.md', 'docs/tutorial.md', 'docs/guide/your-data.md', 'docs/guide/which-algorithm.md',
         'docs/guide/jobs.md', 'docs/hosts.md', 'docs/guide/python.md', 'docs/guide/rust.md', 'docs/limits.md', 'docs/faq.md',
         'docs/compared.md', 'docs/glossary.md'],
-    Guide: ['column-weights', 'text', 'rag', 'agent-memory', 'hybrid', 'hybrid-weights', 'features', 'categories', 'judgments', 'clicks',
+    Guide: ['column-weights', 'text', 'few-judgments', 'rag', 'agent-memory', 'hybrid', 'hybrid-weights', 'features', 'categories', 'judgments', 'clicks',
         'selections', 'ubi-and-trec', 'cold-start', 'biased-logs', 'interleaving', 'choosing', 'comparing', 'test-suites', 'scores', 'objectives',
         'explaining', 'plots', 'query-dependent', 'serving', 'monitoring', 'export', 'locks', 'large-data', 'engines'].map((name) => `docs/guide/${name}.md`),
     Algorithms: ['auto', 'trees', 'pairwise', 'smoothing', 'kernels', 'listwise', 'direct', 'slam', 'constraints',
