@@ -1,6 +1,7 @@
 //! Declaration of a metric, and the lists that it measures.
 
-use super::ranked::{MetricOptions, Ranked};
+use super::options::MetricOptions;
+use super::ranked::Ranked;
 
 /// Which of two values is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,8 +9,8 @@ use super::binary::{MAP, MRR, PRECISION, RECALL, WTA};
 use super::err::ERR;
 use super::named::{Judgments, Metric};
 use super::ndcg::{DCG, NDCG};
+use super::options::MetricOptions;
 use super::pairs::{KENDALL_TAU, MRE};
-use super::ranked::MetricOptions;
 use super::subtopics::{ALPHA_NDCG, SUBTOPIC_RECALL, Subtopics};
 
 #[expect(clippy::expect_used, reason = "documented panic")]

@@ -37,6 +37,7 @@ mod laws_tests;
 mod mean;
 mod named;
 mod ndcg;
+mod options;
 mod pairs;
 mod ranked;
 mod subtopics;
@@ -52,7 +53,7 @@ pub(crate) use named::LARGEST_VALUE;
 #[doc(hidden)]
 pub use named::{Judgments, Metric, SubtopicMetric};
 pub(crate) use ndcg::{gains, gains_for_ratios, logarithmic};
-pub use ranked::{Gain, MetricOptions, Ties};
+pub use options::{Gain, MetricOptions, Ties};
 #[doc(hidden)]
 pub use subtopics::Subtopics;
 

@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value};
 
-use super::ranked::{Gain, MetricOptions};
+use super::options::{Gain, MetricOptions};
 use super::subtopics::Subtopics;
 use super::{METRICS, MetricDef, SUBTOPIC_METRICS, ScoredList};
 use crate::base::{Error, Params, Result, Rule, shorten};
 
-pub use super::ranked::Ties;
+pub use super::options::Ties;
 
 /// Larger values of a metric are errors: the sum over 2^64 queries of smaller ones is finite.
 pub(crate) const LARGEST_VALUE: f64 = 1e288;

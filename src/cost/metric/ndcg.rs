@@ -8,7 +8,8 @@
 
 use std::ops::Range;
 
-use super::ranked::{Gain, Ranked};
+use super::options::Gain;
+use super::ranked::Ranked;
 use super::{MetricDef, ScoredList};
 
 pub const NDCG: MetricDef = MetricDef {

@@ -1,6 +1,7 @@
 //! Counting pairs of documents in O(n log n): the tool of the pairwise metrics.
 
-use super::ranked::{Ranked, Ties};
+use super::options::Ties;
+use super::ranked::Ranked;
 use super::{Better, MetricDef, ScoredList};
 use crate::base::Ticks;
 use crate::math::{COMPARISON, compare, pairs, sort_ascending, tied_pairs};
