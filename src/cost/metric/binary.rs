@@ -1,4 +1,6 @@
-//! A ranking as ties with counts of relevant documents: the input of the binary metrics.
+//! The binary metrics, for which a document is relevant or not: `wta`, `success`, `rbp`, `recall`, `precision`, `map` and
+//! `mrr`. Their input is a ranking as ties with counts of relevant documents. The expected products over the orders of a
+//! tie are used by `err` and `alpha_ndcg`.
 
 use super::{MetricDef, ScoredList};
 use crate::base::Ticks;

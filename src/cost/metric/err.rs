@@ -1,4 +1,5 @@
-//! Expected reciprocal rank (Chapelle, Metzler, Zhang, Grinspan 2009).
+//! The metrics `err`, expected reciprocal rank (Chapelle, Metzler, Zhang, Grinspan 2009), and `eru` and `neru`, expected
+//! rank utility.
 //!
 //! A user reads from the top and stops at a document of grade y with probability `R = (2^y - 1) / 2^max_grade`:
 //!

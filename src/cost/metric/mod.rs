@@ -1,8 +1,9 @@
 //! Metrics: how good an order of the documents of one query is.
 //!
 //! A metric turns the relevance and the scores of one query into one number, or into `None` where it is undefined.
-//! The mean over queries is formed apart from it (`mean`). Each relevance metric is one file and one line in
-//! [`METRICS`]; each subtopic metric is one file and one line in [`SUBTOPIC_METRICS`].
+//! The mean over queries is formed apart from it (`mean`). Each relevance metric is a
+//! [`MetricDef`] in its family's file (`ndcg`, `err`, `binary`, `pairs`) and a line in [`METRICS`]; each subtopic metric is
+//! one in `subtopics` and a line in [`SUBTOPIC_METRICS`].
 //!
 //! Conventions of all metrics:
 //!

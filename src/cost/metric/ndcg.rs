@@ -1,10 +1,12 @@
-//! Normalized discounted cumulative gain (Jarvelin and Kekalainen 2002).
+//! The metrics `ndcg`, normalized discounted cumulative gain (Jarvelin and Kekalainen 2002), and `dcg`.
 //!
 //! `NDCG@k = DCG@k / (DCG@k of the same documents by decreasing grade)`.
 //!
+//! Ties: each position of a tie counts the tie's mean gain. This is the exact mean over all orders of the tie (McSherry
+//! and Najork 2008), for `ndcg` too, since the ideal does not depend on ties.
+//!
 //! Decisions: undefined if no document has a gain above 0, that is, if the ideal is 0; gains are scaled by the
-//! list's maximum, so grades in the thousands give finite values. Ties: exact, since the ideal does not depend on
-//! them. Cost O(n log n).
+//! list's maximum, so grades in the thousands give finite values. Cost O(n log n).
 
 use std::ops::Range;
 
@@ -37,8 +39,7 @@ fn ndcg(list: &ScoredList<'_>) -> Option<f64> {
 // `DCG@k = sum_{i <= k} gain(y_i) / log2(1 + i)`, `gain(y) = 2^y - 1` or `y`.
 //
 // Decisions: a list in which nothing is relevant has DCG 0, not undefined; grades below 0 gain 0; grades above
-// 1023 have an infinite exponential gain (NDCG stays finite). Ties: mean gain times the sum of the discounts of
-// the tie, exact (McSherry and Najork 2008). Cost O(n log n).
+// 1023 have an infinite exponential gain (NDCG stays finite). Cost O(n log n).
 
 pub const DCG: MetricDef = MetricDef {
     parameters: &["gain", "ties"],

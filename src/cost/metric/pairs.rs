@@ -1,4 +1,5 @@
-//! Counting pairs of documents in O(n log n): the tool of the pairwise metrics.
+//! The pairwise metrics: `kendall_tau`, `mre` and `mre_pooled`, which count pairs of documents in O(n log n), and
+//! `pair_loss`.
 
 use super::options::Ties;
 use super::ranked::Ranked;

@@ -1,4 +1,4 @@
-//! Which subtopics each document of a query covers.
+//! The subtopic metrics `alpha_ndcg` and `subtopic_recall`, and which subtopics each document of a query covers.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
