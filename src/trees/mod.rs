@@ -10,6 +10,7 @@ mod columns;
 mod forest;
 pub mod general;
 mod histogram;
+mod learning_rate;
 mod leaves;
 mod monotone;
 mod objective;
