@@ -21,6 +21,7 @@ mod landmarks;
 mod map;
 mod map_options;
 mod pair_map;
+mod points;
 mod shuffled;
 mod single_map;
 #[cfg(test)]
@@ -31,7 +32,7 @@ use crate::base::{Error, Result, names_of};
 pub use basis::{Basis, SpanFactor};
 pub use def::{Fallback, Inner, KernelDef, ParameterDef};
 pub use kernel::{Kernel, KernelSpec};
-pub use landmarks::{Points, sample};
+pub use landmarks::sample;
 pub use map::FeatureMap;
 pub use map::Replacements;
 pub use map_options::MapOptions;
@@ -39,6 +40,7 @@ pub(super) use map_options::{
     check_diagonal, coefficients, is_indefinite, not_finite, reserve_candidates, warning,
 };
 pub use pair_map::{PairMap, PairQuery, as_documents, ordered_pairs};
+pub use points::Points;
 pub use single_map::SingleMap;
 
 /// Every kernel; the first is the default, and needs no map.
