@@ -8,8 +8,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::kernel::Kernel;
-use super::landmarks::sample;
 use super::points::{Compared, Points};
+use super::sample::sample;
 use super::{MapOptions, coefficients, not_finite};
 use crate::base::param::list::Numbers;
 use crate::base::{Control, Error, Result, Ticks, grow, parallel, zeros};

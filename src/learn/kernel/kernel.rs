@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::landmarks::{median_distance, total_variance};
 use super::points::Points;
+use super::typical_distances::{median_distance, total_variance};
 use super::{Fallback, KERNELS, KernelDef, ParameterDef, find};
 use crate::base::{Control, Error, Result, Rule, shorten};
 use crate::data::Matrix;

@@ -17,22 +17,22 @@ mod def;
 mod functions;
 #[allow(clippy::module_inception, reason = "the file of the type Kernel")]
 mod kernel;
-mod landmarks;
 mod map;
 mod map_options;
 mod pair_map;
 mod points;
+mod sample;
 mod shuffled;
 mod single_map;
 #[cfg(test)]
 mod tests;
+mod typical_distances;
 
 use crate::base::{Error, Result, names_of};
 
 pub use basis::{Basis, SpanFactor};
 pub use def::{Fallback, Inner, KernelDef, ParameterDef};
 pub use kernel::{Kernel, KernelSpec};
-pub use landmarks::sample;
 pub use map::FeatureMap;
 pub use map::Replacements;
 pub use map_options::MapOptions;
@@ -41,6 +41,7 @@ pub(super) use map_options::{
 };
 pub use pair_map::{PairMap, PairQuery, as_documents, ordered_pairs};
 pub use points::Points;
+pub use sample::sample;
 pub use single_map::SingleMap;
 
 /// Every kernel; the first is the default, and needs no map.

@@ -34,8 +34,8 @@ use serde::{Deserialize, Serialize};
 
 use super::basis::{Basis, check_coefficients, check_width, in_blocks, is_valid_factor, solve_rows};
 use super::kernel::Kernel;
-use super::landmarks::sample;
 use super::points::Points;
+use super::sample::sample;
 use super::{MapOptions, check_diagonal, coefficients, is_indefinite, reserve_candidates, warning};
 use crate::base::{Control, Error, Result, parallel};
 use crate::cost::loss::pair_count;

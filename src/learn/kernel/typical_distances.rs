@@ -1,16 +1,11 @@
-//! The documents that span the map of a kernel: which are candidates, and the spread of distances.
-
-use std::collections::BTreeSet;
-
-use xxhash_rust::xxh3::xxh3_64_with_seed;
+//! Typical distances of documents: the units of the parameters of kernels.
 
 use super::def::Inner;
 use super::points::Points;
+use super::sample::sample;
 use crate::base::{Control, Result, matrix_bytes, parallel};
 use crate::data::Matrix;
 use crate::math::median;
-
-// Typical distances of documents: the units of the parameters of kernels.
 
 /// Up to this number of documents, the median is taken over all pairs. For more documents, a sample of this size is
 /// used.
@@ -86,28 +81,8 @@ pub(super) fn median_distance(
     Ok(median(&distances))
 }
 
-// Random samples that depend only on the seed and the number of things.
-
-/// `size` different numbers below `n`, ascending, each as likely as any other; all of them where there are no
-/// more.
-///
-/// Draw after draw by a hash of its number, so that a larger sample of the same seed holds the smaller one.
-pub fn sample(n: usize, size: usize, seed: u64) -> Vec<usize> {
-    if n <= size {
-        return (0..n).collect();
-    }
-    let mut chosen = BTreeSet::new();
-    let mut draw: u64 = 0;
-    while chosen.len() < size {
-        let hash = xxh3_64_with_seed(&draw.to_le_bytes(), seed);
-        chosen.insert(((u128::from(hash) * n as u128) >> 64) as usize);
-        draw += 1;
-    }
-    chosen.into_iter().collect()
-}
-
 #[cfg(test)]
-mod spread_tests {
+mod tests {
     use super::*;
     use crate::data::shaped;
 
@@ -151,25 +126,5 @@ mod spread_tests {
         let values = (0..n).map(|i| f64::from(i.wrapping_mul(7919) % n) / f64::from(n)).collect();
         let found = median_of(Inner::Manhattan, &matrix(n as usize, 1, values), 3).unwrap();
         assert!((found - (1.0 - 0.5_f64.sqrt())).abs() < 0.02, "{found}");
-    }
-}
-
-#[cfg(test)]
-mod sample_tests {
-    use super::*;
-
-    #[test]
-    fn a_sample_has_its_size_and_follows_the_seed() {
-        assert_eq!(sample(3, 5, 1), [0, 1, 2]);
-        assert_eq!(sample(7, 6, 1).len(), 6);
-        let chosen = sample(1000, 100, 1);
-        assert!(chosen.len() == 100 && chosen.iter().all(|i| *i < 1000));
-        assert!(chosen.is_sorted_by(|a, b| a < b));
-        assert_eq!(chosen, sample(1000, 100, 1));
-        assert_ne!(chosen, sample(1000, 100, 2));
-        let low = chosen.iter().filter(|i| **i < 500).count();
-        assert!((30..=70).contains(&low), "{low} in the first half");
-        let larger = sample(1000, 200, 1);
-        assert!(chosen.iter().all(|i| larger.contains(i)));
     }
 }
