@@ -24,6 +24,7 @@ mod points;
 mod sample;
 mod shuffled;
 mod single_map;
+mod spec;
 #[cfg(test)]
 mod tests;
 mod typical_distances;
@@ -32,7 +33,7 @@ use crate::base::{Error, Result, names_of};
 
 pub use basis::{Basis, SpanFactor};
 pub use def::{Fallback, Inner, KernelDef, ParameterDef};
-pub use kernel::{Kernel, KernelSpec};
+pub use kernel::Kernel;
 pub use map::FeatureMap;
 pub use map::Replacements;
 pub use map_options::MapOptions;
@@ -43,6 +44,7 @@ pub use pair_map::{PairMap, PairQuery, as_documents, ordered_pairs};
 pub use points::Points;
 pub use sample::sample;
 pub use single_map::SingleMap;
+pub use spec::KernelSpec;
 
 /// Every kernel; the first is the default, and needs no map.
 pub const KERNELS: &[&KernelDef] = &[
