@@ -7,6 +7,7 @@
 mod algorithms;
 mod bytes;
 mod grid;
+mod judgments;
 pub mod pack;
 mod replay;
 pub mod rounds;
