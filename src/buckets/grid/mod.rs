@@ -10,6 +10,7 @@
 //! A bucket's fold is its number modulo 5.
 
 mod answers;
+mod asked_risk;
 mod check;
 mod statistics;
 mod train;

@@ -2,7 +2,8 @@
 
 use serde_json::Map;
 
-use super::answers::{self, AskedRisk, GRAM, VALUES};
+use super::answers::{self, GRAM, VALUES};
+use super::asked_risk::{self, AskedRisk};
 use super::statistics::{Count, DataStatistics, Prepared, answer_bytes, wrong_length};
 use crate::base::{Control, Error, Result, matrix_bytes};
 use crate::buckets::replay::{Asking, FOLDS, Part, Question, Replay};
@@ -257,7 +258,7 @@ impl Fits<'_> {
                 Part::Without(fold) | Part::Only(fold) => fold,
                 Part::All => FOLDS,
             };
-            let ask = |asking: &Asking<'_>| Ok(answers::ask_hinge_origin(asking, plan.part, dim, queries));
+            let ask = |asking: &Asking<'_>| Ok(asked_risk::ask_hinge_origin(asking, plan.part, dim, queries));
             let values = self.replay.task(ORIGIN_TASKS + number as usize, ask)?;
             let Some(values) = values else { return Ok(None) };
             if values.len() != solve::hinge_origin_len(dim) {
@@ -277,8 +278,8 @@ impl Fits<'_> {
                 let solution = self.replay.task(task, |asking| {
                     let solution = if is_hinge {
                         let ask = |w: &[f64], widths: [f64; 2]| {
-                            let sums = answers::ask_hinge_sums(asking, plan.part, queries, w, widths);
-                            answers::show_hinge(asking, &sums, w, lambda);
+                            let sums = asked_risk::ask_hinge_sums(asking, plan.part, queries, w, widths);
+                            asked_risk::show_hinge(asking, &sums, w, lambda);
                             sums
                         };
                         let (pairs, start) = (pairs as u64, start.as_deref());
