@@ -23,6 +23,7 @@ pub(crate) mod report;
 mod role_checks;
 pub mod select;
 mod shared_documents;
+pub(crate) mod short_report;
 pub(crate) mod single_feature;
 pub(crate) mod tuning;
 

@@ -20,7 +20,7 @@ use crate::search::{
     text::Words,
 };
 use crate::train::algorithm::{AlgorithmDef, Feedback, Weighting};
-use crate::train::report::ReportLength;
+use crate::train::short_report::ReportLength;
 use crate::trees::{MAX_BINS, MAX_DEPTH, RowWeights};
 
 /// A kind of call, by the options that it accepts.
