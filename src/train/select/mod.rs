@@ -3,6 +3,7 @@
 
 mod choose;
 mod report;
+mod rules;
 mod split;
 mod split_values;
 mod validation;
@@ -10,10 +11,9 @@ mod validation;
 use crate::cost::metric::Better;
 use crate::math::compare;
 
-pub use choose::{
-    CandidatePath, Candidates, Choice, FitQuality, HeldOut, Prepared, SelectionRule, Values, choose,
-};
+pub use choose::{CandidatePath, Candidates, Choice, FitQuality, HeldOut, Prepared, choose};
 pub use report::{Baseline, Curve, FoldsBy, Gain, Searched, Selection, SelectionReport, Split, significant};
+pub use rules::{SelectionRule, Values};
 pub use split::{
     FoldScores, Folds, fold_numbers, is_enough_data, numbers, parts_in_order, rating_folds, unjudged,
 };
