@@ -8,6 +8,7 @@ mod folds;
 mod prepared;
 mod refit;
 mod report;
+mod sample;
 mod spec;
 mod training;
 mod trees;

@@ -7,9 +7,10 @@ use super::super::algorithm::{
 use super::super::grid;
 use super::super::single_feature::{self, Judge};
 use super::baseline::OfBaseline;
-use super::folds::{FOLDS, Partitions, QueryScores, Sample, sums};
+use super::folds::{FOLDS, Partitions, QueryScores, sums};
 use super::prepared::{Copies, judged_queries};
 use super::report::{Grown, report};
+use super::sample::Sample;
 use super::spec::{AutoSpec, is_better};
 use super::trial::{CLEARLY, Trial, Tried};
 use crate::base::{Control, Error, Result};

@@ -9,9 +9,10 @@
 //! documents there are, so the time of a training does not fall where the documents become many.
 
 use super::AutoSpec;
-use super::folds::{MANY, QueryScores, Sample};
+use super::folds::QueryScores;
 use super::prepared::{Copies, judged_queries};
 use super::report::Grown;
+use super::sample::{MANY, Sample};
 use crate::base::{Control, Result, parallel};
 use crate::cost::loss::pair_count;
 use crate::data::{Dataset, QueryFeatureRule, Scaling, ScalingKind};
