@@ -1,7 +1,8 @@
 //! Training of `cofi_rank` on implicit feedback.
 
 use super::factors::Purpose;
-use super::implicit::{DRAWN_VECTORS, ImplicitSpec, PAIR_VECTORS, largest_lambda, of_losses};
+use super::implicit::{DRAWN_VECTORS, ImplicitSpec, PAIR_VECTORS, of_losses};
+use super::implicit_fit::largest_lambda;
 use super::implicit_select::Held;
 use super::model::factored_model;
 use super::spec::{Known, Session};

@@ -3,6 +3,7 @@
 mod biases;
 mod factors;
 mod implicit;
+mod implicit_fit;
 mod implicit_select;
 mod implicit_training;
 mod model;
