@@ -1,6 +1,7 @@
 //! Fitting functions: which training queries are used, with which weights, and how the problem is solved.
 
 mod blocks;
+mod choices;
 mod column_weights;
 mod conflicts;
 mod judgments;
@@ -12,10 +13,9 @@ mod query_dependence;
 mod streamed;
 
 pub use blocks::{BATCH, BlockFormat, Loading, TrainingBlocks};
+pub use choices::{FitAt, HeldOut, Interaction, LambdaBy, LambdaScope, Penalty, PenaltyKind, Prior};
 pub use column_weights::column_weights;
-pub use conflicts::{
-    Combination, FitAt, HeldOut, Interaction, LambdaBy, LambdaScope, Penalty, PenaltyKind, Prior,
-};
+pub use conflicts::Combination;
 pub use neighborhood::{Neighbor, Neighborhood};
 pub use number_weights::number_weights;
 pub use problem::{CENTER_ALONE, FitSpec, SolverParameter};

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::conflicts::{Combination, FitAt, HeldOut, Interaction, LambdaBy, LambdaScope, Penalty, Prior};
+use super::choices::{FitAt, HeldOut, Interaction, LambdaBy, LambdaScope, Penalty, Prior};
+use super::conflicts::Combination;
 use crate::base::{Control, Error, Result, matrix_bytes, parallel, require};
 use crate::cost::loss::{ListLoss, Loss, PairLoss, Shape};
 use crate::learn::smoothing::SmoothingKind;
