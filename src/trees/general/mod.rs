@@ -15,6 +15,7 @@ mod build;
 mod feature;
 mod forest;
 mod oblivious;
+mod oblivious_nodes;
 mod shuffled;
 mod stored;
 #[cfg(test)]
@@ -24,8 +25,8 @@ mod treeshap;
 
 pub(crate) use build::corrupt;
 pub use build::{
-    Builder, Nested, ObliviousTree, Question, RawNode, RawSplit, Sets, Test, at_most_single, below_single,
-    oblivious_nodes, single_at_most,
+    Builder, Nested, RawNode, RawSplit, Sets, Test, at_most_single, below_single, single_at_most,
 };
 pub use feature::Feature;
 pub use forest::{GeneralForest, Leaf, MAX_DEPTH, Node, Split, ZERO as LIGHTGBM_ZERO};
+pub use oblivious_nodes::{ObliviousTree, Question, oblivious_nodes};
