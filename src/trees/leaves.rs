@@ -7,7 +7,7 @@
 //! of a leaf (Friedman 2001, algorithm 2) omits the second term, which makes only differences within queries
 //! count.
 
-use super::{columns::MAX_DEPTH, rows::Shard};
+use super::{levels::MAX_DEPTH, rows::Shard};
 use crate::base::{Control, Error, Result, parallel};
 use crate::math::{LANES, Lanes, factor_and_solve, lanes};
 

@@ -12,6 +12,7 @@ pub mod general;
 mod histogram;
 mod learning_rate;
 mod leaves;
+mod levels;
 mod monotone;
 mod objective;
 mod parts;
@@ -25,7 +26,7 @@ pub use forest::{Forest, Split};
 pub use {
     bins::{Binned, MAX_BINS},
     boost::{Boosting, Fitted, Prepared, RowWeights, TreeOptions},
-    columns::MAX_DEPTH,
+    levels::MAX_DEPTH,
     parts::{BinnedParts, EdgeSample},
     rows::Targets,
 };

@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use super::columns::MAX_DEPTH;
+use super::levels::MAX_DEPTH;
 use super::objective::QueryObjective;
 use crate::base::checkpoint;
 use crate::cost::loss::{Loss, Shape};
