@@ -74,5 +74,3 @@ pub(super) fn of(spec: &TreesSpec) -> Map<String, Value> {
     settings.extend(spec.validation.given.clone());
     settings
 }
-
-// Use of query features as columns of the trees.

@@ -207,5 +207,3 @@ impl Group {
         Self { spec, settings, candidates }
     }
 }
-
-// Results of a search: the best setting, and the table of all settings.
