@@ -23,6 +23,7 @@ pub mod optim;
 pub mod order;
 pub mod pivoted;
 pub mod positive_part;
+pub mod radix_sort;
 pub mod random;
 pub mod select;
 pub mod simd;
@@ -47,10 +48,11 @@ pub use optim::{
 pub use order::all_orders;
 pub use order::{
     COMPARISON, compare, descending, descending_then, ends_of_runs, keep_smallest, median, pairs,
-    sort_ascending, sort_indices, sort_items, sort_singles, tied_pairs,
+    sort_ascending, sort_indices, sort_items, tied_pairs,
 };
 pub use pivoted::Gram;
 pub use positive_part::positive_part;
+pub use radix_sort::sort_singles;
 pub use random::Random;
 pub use select::{candidates, single_above, single_at_least};
 pub(crate) use simd::simd;
