@@ -19,6 +19,7 @@ pub mod dense;
 pub mod eigen;
 pub mod gram;
 pub mod lanes;
+pub mod normal;
 pub mod optim;
 pub mod order;
 pub mod pivoted;
