@@ -1,4 +1,4 @@
-//! The rounds of Algorithm 1 (Chaudhuri & Tewari 2014): w_1 = 0; at query t with documents X and grades R, s = X w_t;
+//! The updates of the perceptron, the rounds of Algorithm 1 (Chaudhuri & Tewari 2014): w_1 = 0; at query t with documents X and grades R, s = X w_t;
 //! if RML = 1 - measure(s, R) is not 0, w_{t+1} = w_t - eta X' g, g a subgradient of SLAM at s.
 //!
 //! With a kernel, w is a function sum_j beta_j K(x_j, .) of support documents x_j. The documents of X' g become support

@@ -1,4 +1,5 @@
 //! The ranking perceptron (Chaudhuri & Tewari 2014, Algorithm 1): learns query by query in the order of the rows.
+//! `rounds` computes the update of a query, `bounds` the bounds of the mistakes.
 //!
 //! `model::OnlineState` holds the state between rounds. Training that is interrupted between two queries and resumed gives the
 //! same bits as one training. Documents are not scaled by default: a scaling learned on the first rows would differ from
