@@ -1,4 +1,4 @@
-//! Cholesky factor of a symmetric positive definite matrix, H = U' U, in place.
+//! Cholesky factor of a symmetric positive definite matrix, H = U' U, in place; and triangular systems with packed rows.
 //!
 //! H is kept in blocks of eight (`math::lanes`), shape `(8 width, 8 width)`; only entries on and above the diagonal
 //! are read and written. Cost b^3 / 3.

@@ -1,4 +1,4 @@
-//! Dot products and distances of slices.
+//! Dot products and distances of slices, and the bound of numbers for which such sums are finite.
 //!
 //! Term i of a sum is added to lane i mod `LANES`; the lanes are added pairwise at the end.
 

@@ -1,4 +1,5 @@
-//! Vectors and matrices in blocks of eight numbers, for code that compilers vectorize.
+//! Vectors and matrices in blocks of eight numbers, for code that compilers vectorize. A [`Tile`] has thirty-two numbers, one
+//! lane per document.
 //!
 //! A vector of length b has ceil(b / 8) blocks; the last one is padded with zeros. A matrix has its rows one after the
 //! other in the same form. So there are no remainder loops. The eight partial sums of a sum are added pairwise at the

@@ -1,4 +1,5 @@
-//! Order statistics of many numbers known only approximately, in a fraction of the time that sorting takes.
+//! Order statistics of many numbers known only approximately, in a fraction of the time that sorting takes; and a search tree
+//! for ascending numbers ([`Search`]).
 //!
 //! If each approximation is off by at most e, so is each order statistic: the number of rank k is at most e from the
 //! approximation v of rank k. Numbers whose approximations are more than 2 e below v are before it, those more than 2 e above

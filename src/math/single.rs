@@ -1,4 +1,4 @@
-//! Matrices of `f32` in panels of 48 columns, and their products.
+//! Matrices of `f32` in panels of 48 columns, and their products; symmetric products of `f64` rows ([`SingleProducts`]).
 //!
 //! ```text
 //! panel p      columns 48 p, ..., 48 p + 47 of all rows, row after row; the last one is padded with zeros

@@ -1,4 +1,5 @@
-//! The drawing in SVG. Colors are classes of a style sheet, so that one file serves light and dark.
+//! The drawing in SVG, and the text of plots and pages: escaping, shortening, numbers. Colors are classes of a style sheet,
+//! so that one file serves light and dark.
 //!
 //! Marks carry a `<title>` and their numbers as `data-` attributes. Coordinates are whole tenths of a unit.
 

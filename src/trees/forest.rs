@@ -1,4 +1,4 @@
-//! The splits of an ensemble of oblivious trees.
+//! The splits of an ensemble of oblivious trees, and the Shapley values of the features in a score.
 
 use std::cmp::Ordering;
 

@@ -2,7 +2,8 @@
 //!
 //!   L(y, s) = 2 / (N (N - 1)) sum over pairs with y_j > y_l of value(s_j - s_l)
 //!
-//! with N documents. Pairs with equal labels are not counted. Each file has the value and slope of one pair. The option
+//! with N documents. Pairs with equal labels are not counted. Each loss (psi, hinge, squared hinge, logistic) has the value
+//! and slope of one pair. The sums over all pairs of a query take O(n log n) where the loss allows it. The option
 //! `pair_weights` gives each pair a factor by its grades ([`PairWeights`]).
 
 use super::def::{LossKind, PairDef, PairLoss};

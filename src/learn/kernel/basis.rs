@@ -1,5 +1,6 @@
 //! The documents that a function is made of: f(x) = sum over p of beta_p K(x, x_p). This and the coefficients
-//! beta are all that a model of one function needs.
+//! beta are all that a model of one function needs. [`SpanFactor`] is the span of documents that are added one by one.
+//! Rows of many documents are computed in blocks, on all threads.
 
 use std::cmp::Ordering;
 use std::ops::Range;

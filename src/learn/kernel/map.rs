@@ -1,4 +1,5 @@
-//! The feature map of a kernel: phi with phi(x).phi(z) = K(x, z), which makes a kernel method linear.
+//! The feature map of a kernel: phi with phi(x).phi(z) = K(x, z), which makes a kernel method linear. [`Replacements`] gives
+//! kernel values of a document whose features are replaced.
 //!
 //! ```text
 //! P         r pivot documents, chosen by a pivoted Cholesky factor of the Gram matrix of the candidates

@@ -1,5 +1,5 @@
 //! Assignment if all rows after the first k have rank one: E_pj = c_p s_j - a_p b_j for p < k and E_pj = t_p x_j for
-//! p >= k, t >= 0 and non-increasing (the tail).
+//! p >= k, t >= 0 and non-increasing (the tail); and by sorting alone if all rows have rank one.
 //!
 //! The tail alone takes the documents with the largest x in order, with prices in closed form. The first k rows are
 //! then added by shortest augmenting paths as in [`super::paths`]. Let the documents be on a line by decreasing x.

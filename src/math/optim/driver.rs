@@ -1,4 +1,4 @@
-//! The loop of all iterative methods: stop rule, record of steps and cancellation.
+//! The loop of all iterative methods: stop rule, record of steps and cancellation; and the best of several starts.
 
 use std::time::Instant;
 

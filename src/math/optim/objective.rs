@@ -1,4 +1,4 @@
-//! The functions that the methods minimize.
+//! The functions that the methods minimize, and arithmetic on vectors.
 //!
 //! ```text
 //! R(w) = F(X w + b)            the risk

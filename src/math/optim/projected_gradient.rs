@@ -1,5 +1,5 @@
 //! Smooth convex risks over a ball, or with signs of weights, by accelerated projected gradients (Nesterov 1983; Beck & Teboulle
-//! 2009) with restarts (O'Donoghue & Candes 2015).
+//! 2009) with restarts (O'Donoghue & Candes 2015); smooth risks over a sphere by normalized gradient steps.
 //!
 //! ```text
 //! min R(w) over a region, |w| <= B for a ball

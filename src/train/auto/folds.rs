@@ -1,4 +1,5 @@
 //! The folds of a trial: functions for several lambdas, fitted on all cells but the cells of a fold and evaluated on these.
+//! [`Partitions`] divide the queries into folds; a cell has the queries that share their folds in some partitions.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

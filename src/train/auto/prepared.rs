@@ -1,4 +1,4 @@
-//! Scaled documents and function spaces, which candidates share.
+//! Scaled documents, function spaces and queries prepared for least squares, which candidates share.
 
 use std::sync::Arc;
 

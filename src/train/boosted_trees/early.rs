@@ -1,4 +1,4 @@
-//! The number of trees by validation: early stopping.
+//! The number of trees by validation: early stopping, and the metric of held-out queries by the number of trees.
 //!
 //! Held-out queries have the weight 0 in a training on all rows: they get scores, but do not affect trees.
 

@@ -1,5 +1,5 @@
 //! The fits of a training on the grid: one function of all queries, or one per training query, and the function to which they
-//! shrink.
+//! shrink; and warnings about the results.
 
 use std::collections::HashMap;
 use std::iter::repeat_n;

@@ -2,7 +2,8 @@
 //!
 //! For each function, the smoothing gives the training query weights; the objective is stated in
 //! `model/query_dependent.rs`. Validation chooses lambda unless the caller gives it, then every function is fitted on
-//! all rows. With a prior, functions shrink to a function of all queries, which has its own lambda.
+//! all rows. With a prior, functions shrink to a function of all queries, which has its own lambda. Penalties without a
+//! lambda report other parameters.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! Trees of any shape from the nodes of an untrusted file.
+//! Trees of any shape from the nodes of an untrusted file, and thresholds for numbers that are rounded to 32 bits first.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The structure of trees of any shape.
+//! The structure of trees of any shape, and the values that splits compare.
 
 use std::ops::Range;
 use std::sync::Arc;

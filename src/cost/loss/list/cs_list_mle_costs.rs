@@ -1,4 +1,5 @@
-//! The weights alpha and beta of cost-sensitive ListMLE for one query, and the schemes that they come from.
+//! The weights alpha and beta of cost-sensitive ListMLE for one query, the schemes that they come from, and sums over pairs
+//! of positions with the weights of `swap` in O(N).
 //!
 //! ```text
 //! with j, t positions of the ideal order, y_t < y_j, G = 2^y - 1, D_k(p) = 1 / log2(1 + p) for p <= k, else 0:

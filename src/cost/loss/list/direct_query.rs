@@ -1,4 +1,5 @@
-//! One query of direct optimization: its weights, reference orders, and the bounds at any scores.
+//! One query of direct optimization: its weights, reference orders, and the bounds at any scores. [`Decoder`] has the
+//! weights of positions.
 
 use std::cell::RefCell;
 use std::sync::Arc;

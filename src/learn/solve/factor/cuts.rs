@@ -1,4 +1,4 @@
-//! Cutting planes of a user, for nonsmooth losses (Teo et al. 2010).
+//! Cutting planes of a user, for nonsmooth losses (Teo et al. 2010), and the risks that the half steps minimize.
 //!
 //! A plane below the loss as a function of scores stays below it whatever the factors are. So the planes of a user are
 //! kept for all half steps. So are the last evaluations of the loss: a half step begins where an earlier one ended.

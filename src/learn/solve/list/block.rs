@@ -1,4 +1,5 @@
-//! The documents and the loss of one query. They are prepared once for all problems that use the query.
+//! The documents and the loss of one query, prepared once for all problems that use the query; and products of the documents
+//! with a vector.
 #![allow(clippy::inline_always, reason = "kernels are compiled again for wider registers")]
 #![allow(clippy::needless_range_loop, reason = "the packaged library inlines few iterators (`math::lanes`)")]
 

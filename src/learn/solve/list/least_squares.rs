@@ -1,4 +1,4 @@
-//! Least squares by a linear system, for quadratic losses.
+//! Least squares by a linear system, for quadratic losses; over very many documents from sums in single precision.
 //!
 //! ```text
 //! (A + 2 lambda I) w = b + 2 lambda w0                              A = Z'Z (`gram`)

@@ -1,4 +1,4 @@
-//! ADMM, which keeps a number per pair of documents.
+//! ADMM (Dai and Wang 2019), which keeps a number per pair of documents, and the record of a fit with its certified gap.
 //!
 //! `admm_pairs` has the passes over pairs. The method shares no optimization code with Newton's method, so tests compare
 //! both.

@@ -1,4 +1,4 @@
-//! A chunk: consecutive queries of a problem, processed by one thread.
+//! A chunk: consecutive queries of a problem, processed by one thread; and the line search on scores.
 #![allow(clippy::inline_always)]
 
 use super::hessian::{Precision, Products, add_long_zone};

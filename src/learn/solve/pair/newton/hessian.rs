@@ -1,4 +1,5 @@
-//! Hessians X' L X of one query, where L is the Laplacian of a graph of pairs.
+//! Hessians X' L X of one query, where L is the Laplacian of a graph of pairs; and the terms of the objective besides the
+//! loss ([`Penalty`]).
 //!
 //! The graph is the quadratic zone, usually a small fraction of all pairs. With fewer pairs than documents the rows
 //! z = `x_a - x_b` are formed and multiplied, Z' Z. With more, Y = L X is built from two row additions per pair and

@@ -1,4 +1,5 @@
-//! Newton's method on the smoothed hinge; the quadratic zone shrinks with the gap.
+//! Newton's method on the smoothed hinge; the quadratic zone shrinks with the gap. The start is a solution for large
+//! lambda, a ridge solution, or the previous solution of a path.
 //!
 //! For a zone of width delta the smoothed loss has the gradient r = 2 lambda w - X'g - t and the Hessian
 //! H = 2 lambda I + sum over the zone of (c / delta) z z'. The derivative p of a pair gives alpha = c p and the gap

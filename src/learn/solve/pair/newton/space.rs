@@ -1,4 +1,5 @@
-//! A problem in score space: the scores of all documents, passes over all pairs, and sums over documents.
+//! A problem in score space: the scores of all documents, passes over all pairs, and sums over documents. Newton's method
+//! reads the rows through [`Rows`], which `remote_rows` implements for rows elsewhere.
 //!
 //! A large problem is divided into chunks of consecutive queries, in a way that depends on the problem alone. Chunks
 //! run in the caller's thread pool, and their results are added in chunk order, so the number of threads changes no
