@@ -10,7 +10,7 @@ mod tests;
 use special::Beta;
 
 use crate::base::{Ticks, bytes_of, named};
-use crate::math::{Random, compare, random, sort_ascending, sort_items};
+use crate::math::{Random, compare, normal, sort_ascending, sort_items};
 
 /// Sums that differ by less than this fraction of the sum of absolute values are equal: rounding alone can cause that.
 const TIE: f64 = 1e-12;
@@ -187,10 +187,10 @@ pub(super) fn bootstrap(differences: &[f64], test: &PairedTest) -> Outcome {
     let count = |from: f64, to: f64| means.iter().filter(|mean| (from..to).contains(*mean)).count() as f64;
     let below = count(f64::NEG_INFINITY, center - tie) + 0.5 * count(center - tie, center + tie);
     let share = (below / means.len() as f64).clamp(1e-9, 1.0 - 1e-9);
-    let (bias, acceleration) = (random::quantile(share), acceleration(differences, center));
+    let (bias, acceleration) = (normal::quantile(share), acceleration(differences, center));
     sort_ascending(&mut means);
     let limit = |p: f64| {
-        let z = bias + random::quantile(p);
+        let z = bias + normal::quantile(p);
         quantile(&means, normal_distribution(bias + z / (1.0 - acceleration * z)))
     };
     let tail = (1.0 - test.confidence) / 2.0;
@@ -446,7 +446,7 @@ pub fn f_quantile(tail: f64, above: f64, below: f64) -> f64 {
 /// t and the start is below the solution, so each step gets closer to it.
 pub fn t_quantile(tail: f64, degrees: f64) -> f64 {
     let ln_beta = (degrees / 2.0).ln_beta(0.5);
-    let mut t = -random::quantile(tail / 2.0);
+    let mut t = -normal::quantile(tail / 2.0);
     for _ in 0..200 {
         let log_density =
             -0.5 * (degrees + 1.0) * libm::log1p(t * t / degrees) - ln_beta - 0.5 * libm::log(degrees);

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::Ticks;
 use crate::math::select::Search;
 use crate::math::{
-    Element, LANES, Lanes, Registers, are_bounded, compare, dot_by, random, simd, single_at_least,
+    Element, LANES, Lanes, Registers, are_bounded, compare, dot_by, normal, simd, single_at_least,
     sort_ascending,
 };
 
@@ -147,7 +147,7 @@ fn thin(all: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut ticks = Ticks::default();
     let mut score = |fraction: f64| {
         ticks.add(NORMAL_COST);
-        random::quantile(fraction)
+        normal::quantile(fraction)
     };
     if all.len() <= MAX_QUANTILES {
         return all.iter().map(|(x, fraction)| (*x, score(*fraction))).collect();
@@ -364,8 +364,8 @@ mod quantiles_tests {
     #[test]
     fn a_tie_has_the_score_of_its_middle_rank() {
         let quantiles = Quantiles::fit(vec![0.0, 0.0, 0.0, 1.0]);
-        assert!((quantiles.normal_score(0.0) - random::quantile(0.375)).abs() < 1e-15);
-        assert!((quantiles.normal_score(1.0) - random::quantile(0.875)).abs() < 1e-15);
+        assert!((quantiles.normal_score(0.0) - normal::quantile(0.375)).abs() < 1e-15);
+        assert!((quantiles.normal_score(1.0) - normal::quantile(0.875)).abs() < 1e-15);
     }
 
     #[test]
@@ -382,7 +382,7 @@ mod quantiles_tests {
     #[test]
     fn a_look_up_finds_what_a_search_finds() {
         let skewed = |i: u32| f64::from(i % 700).powi(5) - f64::from(i % 3);
-        let log_normal = |i: u32| (4.0 * random::quantile((f64::from(i) + 0.5) / 5000.0)).exp();
+        let log_normal = |i: u32| (4.0 * normal::quantile((f64::from(i) + 0.5) / 5000.0)).exp();
         let heavy = |i: u32| ((f64::from(i) + 0.5) / 5000.0 - 0.5).tan() / (f64::from(i % 7) + 0.01);
         let clustered = |i: u32| 1.0 + f64::from(i % 50) * 1e-14 + f64::from(i / 4999) * 1e9;
         let data = [

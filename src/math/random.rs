@@ -1,7 +1,5 @@
 //! Pseudo-random numbers, determined by the seed alone.
 
-pub use super::normal::quantile;
-
 /// A fixed sequence (splitmix64, Steele, Lea and Flood 2014).
 #[derive(Debug, Clone)]
 pub struct Random(u64);

@@ -10,7 +10,7 @@ use xxhash_rust::xxh64::xxh64;
 
 use crate::base::{Ticks, named};
 use crate::data::Id;
-use crate::math::random;
+use crate::math::normal;
 
 // Team draft: mixing two rankings by coin flips.
 
@@ -172,7 +172,7 @@ impl Tally {
     /// probability of a win of the first ranking in that case. It contains 0 if and only if (b - a)^2 <= z^2 (a + b).
     fn interval(&self, confidence: f64) -> (f64, f64) {
         let (a, b, n) = (self.wins_a as f64, self.wins_b as f64, self.with_clicks() as f64);
-        let z = -random::quantile(f64::midpoint(1.0, -confidence));
+        let z = -normal::quantile(f64::midpoint(1.0, -confidence));
         // q solves 2 n q^2 + l q + c = 0.
         let deviation = |d: f64| {
             let l = (2.0 * n - b + a) * d - b - a;
@@ -197,7 +197,7 @@ impl Tally {
         }
         // The difference among wins. It cannot be larger than 1.
         let e = 0.5 * (difference * n / wins).min(1.0);
-        let z = |p: f64| random::quantile(p);
+        let z = |p: f64| normal::quantile(p);
         let alpha = z(f64::midpoint(1.0, target.confidence));
         let root = 0.5 * alpha + z(target.power) * (0.25 - e * e).max(0.0).sqrt();
         let impressions = self.impressions();

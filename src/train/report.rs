@@ -9,7 +9,6 @@ use super::ALGORITHMS;
 use super::algorithm::{AlgorithmDef, LogStep, Trained, TrainingSpec};
 use super::baseline;
 use super::evidence::Evidence;
-pub use super::short_report::{ReportLength, short_report};
 use crate::base::{ColumnAdvice, Params};
 use crate::cost::loss;
 use crate::data::{Categories, Dataset, Id, ListConstraint, Quantities, QueryFeatureRule, is_part};

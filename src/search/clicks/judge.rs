@@ -6,14 +6,14 @@ use super::estimate::{Estimate, PRIOR, fit};
 use super::{Cell, ClickModel, Examination, Fitted, Seen, Shown};
 use crate::base::{Result, named};
 use crate::data::Id;
-use crate::math::{random, sort_ascending, sort_items};
+use crate::math::{normal, sort_ascending, sort_items};
 
 /// Probabilities of held-out clicks are kept this far from 0 and 1.
 const MARGIN: f64 = 1e-6;
 
 /// z of an interval of 95 %.
 fn z() -> f64 {
-    random::quantile(0.975)
+    normal::quantile(0.975)
 }
 
 /// Rows whose examination gives a judgment half of its weight.

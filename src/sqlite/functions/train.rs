@@ -27,7 +27,7 @@ use crate::sqlite::store::{BaseVersion, NamedVersion, NewVersion, Store, check_n
 use crate::train::algorithm::{self, AlgorithmDef, Input};
 use crate::train::options::{self, Use};
 use crate::train::protocol::{Encoded, Rows, Training};
-use crate::train::report::{ReportLength, short_report};
+use crate::train::short_report::{ReportLength, short_report};
 
 /// The parameters of both functions, and of `ltr_cross_validate`.
 pub(super) const PARAMETERS: &str = "algorithm, source [, options] [, value1, ...]";

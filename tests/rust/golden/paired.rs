@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 use sqlite_ltr::internals::apply::{PairedTest, TestKind, t_quantile, two_sided_t};
-use sqlite_ltr::internals::math::random::{self, Random};
+use sqlite_ltr::internals::math::normal;
+use sqlite_ltr::internals::math::random::Random;
 
 fn golden() -> Value {
     serde_json::from_str(include_str!("paired/paired.json")).unwrap()
@@ -89,7 +90,7 @@ fn simulate(test: &PairedTest, n: usize, draw: fn(f64) -> f64) -> (f64, f64) {
 }
 
 fn normal(u: f64) -> f64 {
-    random::quantile(u.clamp(1e-12, 1.0 - 1e-12))
+    normal::quantile(u.clamp(1e-12, 1.0 - 1e-12))
 }
 
 /// Differences of two precisions at 5: multiples of 0.2, most of them 0.
