@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use lru::LruCache;
 
-/// The cache. Sizes are in a unit that its owner chooses.
+/// A cache. The owner chooses the unit of sizes.
 #[derive(Debug)]
 pub struct BoundedCache<K: Hash + Eq, V> {
     limit: usize,
@@ -20,7 +20,7 @@ struct State<K: Hash + Eq, V> {
 }
 
 impl<K: Hash + Eq, V: Clone> BoundedCache<K, V> {
-    /// An empty cache whose entries have this total size at most.
+    /// An empty cache that holds entries up to this total size.
     pub fn new(limit: usize) -> Self {
         Self { limit, state: Mutex::new(State { entries: LruCache::unbounded(), size: 0 }) }
     }
@@ -34,7 +34,7 @@ impl<K: Hash + Eq, V: Clone> BoundedCache<K, V> {
         self.state().entries.get(key).map(|(value, _)| value.clone())
     }
 
-    /// Whether the key has a value; its rank does not change.
+    /// Whether the key has a value. This does not count as a use.
     pub fn contains(&self, key: &K) -> bool {
         self.state().entries.contains(key)
     }
@@ -56,7 +56,7 @@ impl<K: Hash + Eq, V: Clone> BoundedCache<K, V> {
         }
     }
 
-    /// Drops the least recently used values until the limit is kept.
+    /// Drops the least recently used values until the rest fit within the limit.
     pub fn trim(&self) {
         let mut state = self.state();
         while state.size > self.limit {
@@ -66,7 +66,7 @@ impl<K: Hash + Eq, V: Clone> BoundedCache<K, V> {
     }
 
     /// Number of values.
-    #[allow(clippy::len_without_is_empty, reason = "nobody asks")]
+    #[allow(clippy::len_without_is_empty, reason = "no caller needs it")]
     pub fn len(&self) -> usize {
         self.state().entries.len()
     }

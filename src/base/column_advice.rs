@@ -6,16 +6,16 @@ use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 use serde_json::{Map, Value, json};
 
-/// Where the columns of a training come from. Proposals about them depend on it.
+/// Where training columns come from, which decides what to advise.
 #[derive(Debug, Clone, Copy)]
 pub enum Origin<'a> {
-    /// A source of SQL, with the option `columns` of the call.
+    /// An SQL source, with the call's option `columns`.
     Source(Option<&'a Map<String, Value>>),
     /// A data set of the Rust interface. It has no option `columns`.
     DataSet,
 }
 
-/// Proposals about the columns of a training.
+/// Advice about training columns.
 #[derive(Debug, Clone, Copy)]
 pub struct ColumnAdvice<'a> {
     /// Where they come from.
@@ -27,12 +27,12 @@ pub struct ColumnAdvice<'a> {
 }
 
 impl ColumnAdvice<'_> {
-    /// Whether the option `columns` of the call gives a role.
+    /// Whether the call's option `columns` assigns a role.
     pub fn gives(&self, role: &str) -> bool {
         matches!(self.origin, Origin::Source(Some(columns)) if columns.contains_key(role))
     }
 
-    /// The call's options, with a further role.
+    /// The call's options with one more role.
     pub fn role(&self, role: &str, columns: Value) -> String {
         match self.origin {
             Origin::Source(given) => columns_text(given, Some((role, columns)), &[]),
@@ -40,7 +40,7 @@ impl ColumnAdvice<'_> {
         }
     }
 
-    /// The call's options, with a further column in a role's list.
+    /// The call's options with one more column in a role's list.
     pub fn listed(&self, role: &str, name: &str) -> String {
         let given = match self.origin {
             Origin::Source(given) => given.and_then(|columns| columns.get(role)).and_then(Value::as_array),
@@ -59,7 +59,7 @@ impl ColumnAdvice<'_> {
         }
     }
 
-    /// How these columns become no features.
+    /// How to keep these columns from being features.
     pub fn ignore(&self, names: &[&str]) -> String {
         let them = if names.len() == 1 { "it" } else { "them" };
         match self.origin {
@@ -80,8 +80,8 @@ impl ColumnAdvice<'_> {
         };
         match (self.origin, self.doc, names) {
             (Origin::Source(columns), None, [first, ..]) if self.vector.is_none() => format!(
-                "if {an_id} of documents, use the options {}, because without a column of the documents doc_id is the \
-                 number of the row within its query; if {another}, {ignore}",
+                "if {an_id} of documents, use the options {}; without a document column, doc_id is the row number \
+                 within the query; if {another}, {ignore}",
                 columns_text(columns, Some(("doc", json!(first))), &names[1..])
             ),
             _ => format!("if {an_id}, {ignore}"),
@@ -89,20 +89,20 @@ impl ColumnAdvice<'_> {
     }
 }
 
-/// A name in quotes, as SQL has it.
+/// A name quoted as an SQL identifier.
 pub fn quote(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// The option `columns` of a call with a further role and further ignored columns: an object of options in quotes, as
-/// `ltr_train` takes it.
+/// The option `columns` of a call with one more role and more ignored columns: quoted JSON options, ready to pass
+/// to `ltr_train`.
 pub fn columns_text(
     given: Option<&Map<String, Value>>,
     role: Option<(&str, Value)>,
     ignored: &[&str],
 ) -> String {
     let mut columns = given.cloned().unwrap_or_default();
-    // Columns that get a role or are ignored are no longer features.
+    // 1. Columns that get a role or are ignored are no longer features.
     let named = role.iter().filter_map(|(_, name)| name.as_str());
     let others: Vec<&str> = named.chain(ignored.iter().copied()).collect();
     for key in ["features", "query_features", "categories"] {
@@ -111,7 +111,7 @@ pub fn columns_text(
             list.retain(|name| !name.as_str().is_some_and(is_other));
         }
     }
-    // 2. The role and the ignored columns. A role that changes its name has one no more.
+    // 2. The role and the ignored columns. If the column had another role, it loses that role.
     if let Some((role, Value::String(name))) = &role {
         columns.retain(|other, value| other == role || value.as_str().is_none_or(|value| value != name));
     }
@@ -120,7 +120,7 @@ pub fn columns_text(
         let list = columns.entry("ignore").or_insert_with(|| json!([]));
         list.as_array_mut().into_iter().for_each(|list| list.extend(ignored.iter().map(|name| json!(name))));
     }
-    // 3. As text of SQL.
+    // 3. Quoted as SQL text.
     format!("'{}'", spaced(&json!({ "columns": columns })).replace('\'', "''"))
 }
 

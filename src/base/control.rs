@@ -1,8 +1,8 @@
 //! Cancellation and progress of long computations, across threads.
 //!
-//! Work stops in two ways. Code that has a [`Control`] asks it and returns an error. Loops that have none, such as the loops of
-//! a loss over the documents of a query, call [`checkpoint`]: if the work of their thread is canceled, it unwinds up to
-//! [`stoppable`], or to the end of the thread's pool.
+//! Work stops in two ways. Code that has a [`Control`] checks it and returns an error. Loops that have none, such as
+//! the loops of a loss over the documents of a query, call [`checkpoint`]: if the work of their thread is canceled, it
+//! unwinds up to [`stoppable`], or to the end of the thread's pool.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::base::{Error, Memory, Reservation, Result, parallel};
 
-/// Shared by the computing threads and the thread that waits for them.
+/// State shared by the computing threads and the thread that waits for them.
 #[derive(Debug, Default)]
 pub struct Control {
     stop: Arc<Stop>,
@@ -55,14 +55,14 @@ impl Control {
         Self { stop: Arc::new(stop), ..Self::default() }
     }
 
-    /// A control of other work that is canceled with this one.
+    /// A control for other work, which is canceled together with this one.
     #[cfg(test)]
     #[must_use]
     pub fn with_stop_of(self, other: &Self) -> Self {
         Self { stop: Arc::clone(&other.stop), ..self }
     }
 
-    /// A control of work that takes its memory from this.
+    /// A control for work that reserves from this memory.
     pub fn with_memory(memory: Memory) -> Self {
         Self { memory, ..Self::default() }
     }
@@ -86,8 +86,8 @@ impl Control {
         self.memory.reserve(bytes, what, way_out)
     }
 
-    /// As [`Self::reserve`], for loops that return no error: too many bytes end the work by unwinding, as [`checkpoint`]
-    /// does. In programs whose panics abort, the bytes are not counted.
+    /// Like [`Self::reserve`], for loops that cannot return an error: exceeding the limit unwinds, as
+    /// [`checkpoint`] does. If panics abort the program, the bytes are not counted.
     pub fn reserve_or_unwind(&self, bytes: u64, what: impl Display, way_out: &'static str) -> Reservation {
         self.reserve(bytes, what, way_out).unwrap_or_else(|problem| {
             if cfg!(panic = "unwind") {
@@ -132,7 +132,7 @@ impl Control {
         (self.steps.done.load(Ordering::Relaxed), self.steps.total.load(Ordering::Relaxed))
     }
 
-    /// Returns a function that makes the checkpoints of the thread that calls it check this control.
+    /// Returns a function; on the thread that calls it, checkpoints check this control.
     pub fn thread_setup(&self) -> impl Fn() + Send + Sync + 'static {
         let stop = Arc::clone(&self.stop);
         move || {
@@ -153,7 +153,7 @@ thread_local! {
 /// The panic payload that ends stopped work.
 struct Stopped(Error);
 
-/// Restores the check of the outer work, also after a panic.
+/// Restores the outer work's check, even after a panic.
 struct Restore(Option<Check>);
 
 impl Drop for Restore {
@@ -171,13 +171,12 @@ pub fn stoppable<T>(check: Check, work: impl FnOnce() -> Result<T>) -> Result<T>
     stopped(work)
 }
 
-/// Ends the work of [`stopped`] by unwinding: for functions that return no error, in programs whose panics unwind.
+/// Ends the work of [`stopped`] by unwinding, for functions that cannot return an error. Requires panics that unwind.
 pub fn unwind(reason: Error) -> ! {
     resume_unwind(Box::new(Stopped(reason)))
 }
 
-/// Runs `work`. The reason of an unwinding that [`checkpoint`], [`Control::reserve_or_unwind`] or [`unwind`] began becomes
-/// the result.
+/// Runs `work`. If [`checkpoint`], [`Control::reserve_or_unwind`] or [`unwind`] unwinds, the reason becomes the result.
 ///
 /// # Errors
 /// Errors of `work`.
@@ -188,8 +187,8 @@ pub fn stopped<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     })
 }
 
-/// Runs `work` for each item, in parallel. An item that runs out of memory among others runs again alone, so what is
-/// refused does not depend on the order in which threads run.
+/// Runs `work` for each item, in parallel. An item that runs out of memory while others run is retried alone,
+/// so refusals do not depend on thread scheduling.
 ///
 /// # Errors
 /// Errors of `work`.
@@ -212,8 +211,8 @@ fn check_thread() -> Result<()> {
     CHECK.with_borrow(Clone::clone).map_or(Ok(()), |check| check())
 }
 
-/// Ends the work of this thread, by unwinding, if it is canceled. Without [`stoppable`] work, and in programs whose panics
-/// abort, it does nothing. Call it every 0.1 to 5 ms of work; a call takes a few nanoseconds.
+/// Unwinds this thread's work if it has been canceled. Does nothing outside [`stoppable`] work, or if panics abort.
+/// Call it every 0.1 to 5 ms of work; a call takes a few nanoseconds.
 pub fn checkpoint() {
     if cfg!(panic = "unwind")
         && let Err(reason) = check_thread()
@@ -223,12 +222,12 @@ pub fn checkpoint() {
     }
 }
 
-/// Calls [`checkpoint`] once in many ticks, for loops with short steps.
+/// Calls [`checkpoint`] only once every many ticks, for loops with short steps.
 #[derive(Debug, Default)]
 pub struct Ticks(usize);
 
 impl Ticks {
-    /// Amount of work between two checkpoints. Tests with little data check always.
+    /// Amount of work between two checkpoints. Tests use little data, so they check every time.
     const INTERVAL: usize = if cfg!(test) { 1 } else { 1 << 14 };
 
     /// Counts work of this amount, in operations of about a nanosecond.
@@ -245,7 +244,7 @@ impl Ticks {
 /// The reason in the payload of an unwinding that [`checkpoint`] began.
 ///
 /// # Errors
-/// The payload of another panic.
+/// The payload, if it belongs to another panic.
 pub fn stop_reason(payload: Box<dyn Any + Send>) -> std::result::Result<Error, Box<dyn Any + Send>> {
     payload.downcast::<Stopped>().map(|stopped| stopped.0)
 }
@@ -273,14 +272,14 @@ mod tests {
             Ok(())
         });
         outer.unwrap();
-        // Outside of stoppable work it does nothing.
+        // Does nothing outside stoppable work.
         checkpoint();
     }
 
     #[test]
     fn work_short_of_memory_runs_alone() {
         let control = Control::with_memory(Memory::limited(Some(100)));
-        // 60 bytes each: never two at a time.
+        // 60 bytes each, so two never fit at once.
         let work = |bytes: &u64| {
             let _memory = control.reserve(*bytes, "a fit", "")?;
             std::thread::sleep(std::time::Duration::from_millis(2));

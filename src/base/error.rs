@@ -1,11 +1,11 @@
-//! The error of the crate: one variant per reaction of the caller.
+//! The crate's error type: one variant for each way a caller may react.
 //!
-//! A message says what is wrong, where, the value and what is allowed (rule 13.7). The SQL layer puts the name of
-//! the function in front.
+//! A message says what is wrong, where, the value and what is allowed (rule 13.7). The SQL layer prepends the
+//! function name.
 
 #![warn(missing_docs)]
 
-/// Result of everything in this crate that can fail.
+/// The result type of every fallible function in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// An error.
@@ -15,13 +15,13 @@ pub enum Error {
     /// An unknown name of an algorithm, option, metric, ...
     #[error("unknown {what} '{name}'{place}{}", hint(nearest.as_deref(), known))]
     Unknown {
-        /// Kind of thing that was named.
+        /// What the name was supposed to refer to.
         what: &'static str,
         /// The name as given.
         name: String,
-        /// Where it was given, with a space in front; may be empty.
+        /// Where it was given, with a leading space; may be empty.
         place: String,
-        /// The known name closest to it, if one is close.
+        /// The closest known name, if any is close enough.
         nearest: Option<String>,
         /// All known names, comma separated.
         known: String,
@@ -36,7 +36,7 @@ pub enum Error {
         /// Allowed values.
         allowed: String,
     },
-    /// A source of rows that cannot be read as asked.
+    /// A source that cannot be read as requested.
     #[error("source {source_text}: {problem}")]
     Source {
         /// The source as the caller wrote it, quoted.
@@ -44,7 +44,7 @@ pub enum Error {
         /// The problem with it.
         problem: String,
     },
-    /// One row of a source that cannot be used.
+    /// A row of a source that cannot be used.
     #[error("source {source_text}, {row}, column \"{column}\": {problem}")]
     Row {
         /// The source as the caller wrote it, quoted.
@@ -56,7 +56,7 @@ pub enum Error {
         /// The value and what is allowed.
         problem: String,
     },
-    /// Two sizes differ that must agree.
+    /// Two sizes that must match do not.
     #[error("{what}: found {found}, expected {expected}")]
     Shape {
         /// The compared things.
@@ -66,7 +66,7 @@ pub enum Error {
         /// The size that is needed.
         expected: usize,
     },
-    /// Valid rows from which nothing can be learned or measured.
+    /// Rows are valid, but nothing can be learned or measured from them.
     #[error("{0}")]
     Data(String),
     /// Bytes that are not a valid model.
@@ -86,7 +86,7 @@ pub enum Error {
     NoEffect {
         /// The option.
         option: &'static str,
-        /// The choice that makes it useless, and what to do instead.
+        /// The choice that makes it ineffective, and what to do instead.
         reason: String,
         /// The option of that choice.
         because_of: &'static str,
@@ -98,7 +98,7 @@ pub enum Error {
         what: String,
         /// Bytes it needs.
         needed: u64,
-        /// Bytes that the call uses already.
+        /// Bytes already in use by the call.
         used: u64,
         /// Bytes that are allowed.
         allowed: u64,
@@ -110,7 +110,7 @@ pub enum Error {
     /// Another connection holds a lock on the database.
     #[error("{0}")]
     Busy(String),
-    /// Another version was stored on the one that an update continues.
+    /// Another version was stored after the one that this update continues.
     #[error("{0}")]
     Conflict(String),
     /// Interrupted by the host or the user.
@@ -121,7 +121,7 @@ pub enum Error {
     TimeLimit {
         /// The limit.
         seconds: f64,
-        /// How much was done, with a separator in front; may be empty.
+        /// How much was done, with a leading separator; may be empty.
         progress: String,
     },
     /// An error of the database or the operating system.
@@ -132,7 +132,7 @@ pub enum Error {
     Internal(String),
 }
 
-/// A text short enough for an error message.
+/// Shortens a text for an error message.
 pub fn shorten(text: &str) -> String {
     const LONGEST: usize = 60;
     if text.chars().nth(LONGEST).is_none() {
@@ -141,9 +141,9 @@ pub fn shorten(text: &str) -> String {
     text.chars().take(LONGEST).chain("...".chars()).collect()
 }
 
-/// The known name that is nearest to a name, without case, if at least half of the letters are the same.
+/// The known name nearest to a name, ignoring case, if at least half of the letters match.
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
-    // Comparing takes time for each letter.
+    // The cost of a comparison grows with the length.
     const LONGEST: usize = 100;
     if name.len() > LONGEST {
         return None;
@@ -163,7 +163,7 @@ fn hint(nearest: Option<&str>, known: &str) -> String {
     nearest.map_or_else(|| format!("; known: {known}"), |name| format!(", did you mean '{name}'?"))
 }
 
-/// The bytes that are in use already, if any.
+/// Mentions the bytes already in use, if any.
 fn besides(used: u64) -> String {
     if used == 0 { String::new() } else { format!(" besides {used} in use") }
 }
@@ -172,7 +172,7 @@ fn kind_of(limit: &str) -> String {
     if limit == "max_memory" { format!("option '{limit}'") } else { format!("environment variable {limit}") }
 }
 
-/// Requires all conditions of stored data, each with the requirement.
+/// Checks all conditions on stored data. Each comes with its requirement, for the message.
 ///
 /// # Errors
 /// [`Error::Corrupt`] with the first condition that does not hold.
@@ -184,12 +184,12 @@ pub(crate) fn require(what: &str, conditions: &[(bool, &str)]) -> Result<()> {
 }
 
 impl Error {
-    /// The error that this time limit in seconds has passed.
+    /// The error for this time limit, in seconds.
     pub(crate) fn time_limit(seconds: f64) -> Self {
         Self::TimeLimit { seconds, progress: String::new() }
     }
 
-    /// An unknown name, with the nearest of the known ones.
+    /// An unknown name, with the nearest known name.
     pub fn unknown<'a>(what: &'static str, name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
         Self::unknown_in(what, name, "", known)
     }

@@ -13,10 +13,11 @@ use crate::base::{Error, Result};
 /// Advice for a kernel that takes too much memory.
 pub const FEWER_LANDMARKS: &str = "use fewer landmarks (option 'landmarks'), or a linear kernel";
 
-/// The variable with the memory limit of every call in the process.
+/// The environment variable that limits the memory of every call in the process.
 const PROCESS_LIMIT: &str = "SQLITE_LTR_MAX_MEMORY";
 
-/// The memory limit of every call in the process, which the host sets before its first call. Text that is not an integer is 0.
+/// The memory limit of every call in the process, which the host sets before its first call. Text that is not an
+/// integer counts as 0.
 static CEILING: LazyLock<u64> =
     LazyLock::new(|| std::env::var(PROCESS_LIMIT).map_or(u64::MAX, |text| text.parse().unwrap_or(0)));
 
@@ -45,7 +46,7 @@ impl Default for Memory {
 }
 
 impl Memory {
-    /// No bytes in use. `None`: the limit of the process.
+    /// With no bytes in use. `None` means the process limit.
     pub fn limited(allowed: Option<u64>) -> Self {
         let allowed = allowed.unwrap_or(u64::MAX).min(*CEILING);
         Self(Arc::new(Counters { allowed, used: AtomicU64::new(0) }))
@@ -56,7 +57,7 @@ impl Memory {
         self.0.allowed != u64::MAX
     }
 
-    /// Bytes that can be reserved; practically infinite without a limit.
+    /// Bytes that can still be reserved; effectively unlimited without a limit.
     pub fn available(&self) -> u64 {
         self.0.allowed.saturating_sub(self.0.used.load(Ordering::Relaxed))
     }
@@ -86,7 +87,7 @@ impl Reservation {
         self.resize(self.bytes.saturating_add(bytes), what, way_out)
     }
 
-    /// Changes the number of bytes. Nothing changes on an error.
+    /// Changes the number of bytes. On error, nothing changes.
     ///
     /// # Errors
     /// [`Error::Memory`] if more bytes would be in use than are allowed.
@@ -124,7 +125,7 @@ pub fn zeros<T: Clone + Default>(count: usize) -> Result<Vec<T>> {
     Ok(values)
 }
 
-/// Gives a vector the capacity for more values.
+/// Reserves capacity for more values.
 ///
 /// # Errors
 /// As [`zeros`].

@@ -13,7 +13,7 @@ pub fn threads() -> usize {
     if rayon::current_thread_index().is_some() { rayon::current_num_threads() } else { 1 }
 }
 
-/// Locks a mutex, also after a panic.
+/// Locks a mutex, even if it is poisoned.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -30,7 +30,7 @@ pub fn each(count: usize, work: &(dyn Fn(usize) + Sync)) {
 /// Calls `work` with the number of each item and the item, in any order.
 ///
 /// # Errors
-/// The first error in the order of the items. `work` is called for the others all the same.
+/// The first error in the order of the items. `work` is still called for the other items.
 pub fn try_each_of<T: Send>(items: Vec<T>, work: impl Fn(usize, T) -> Result<()> + Sync) -> Result<()> {
     map_of(items, work).into_iter().collect()
 }
@@ -42,7 +42,7 @@ pub fn map<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
         let result = work(index);
         *lock(&slots[index]) = Some(result);
     });
-    // A panic of `work` has already left this function, so that no slot is empty.
+    // If `work` had panicked, this point would not be reached, so no slot is empty.
     slots.into_iter().filter_map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
 }
 
@@ -61,7 +61,7 @@ pub fn each_of<T: Send>(items: Vec<T>, work: impl Fn(usize, T) + Sync) {
 /// The results of `work` for 0, 1, ..., count - 1, in this order.
 ///
 /// # Errors
-/// The first error in this order. `work` is called for the others all the same: it checks itself for cancellation.
+/// The first error in this order. `work` is still called for the other items; it checks for cancellation itself.
 pub fn try_map<T: Send>(count: usize, work: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
     map(count, work).into_iter().collect()
 }

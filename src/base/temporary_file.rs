@@ -13,17 +13,17 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::base::{Error, Result};
 
-/// Names that are tried.
+/// Number of names to try.
 const ATTEMPTS: usize = 16;
 
-/// A file that is removed with this value.
+/// A file that is removed when this value is dropped.
 pub struct TemporaryFile(File);
 
 impl TemporaryFile {
     /// An empty file that only this process can open.
     ///
     /// # Errors
-    /// No folder in which the process may write.
+    /// If the process cannot write to any of the folders.
     pub fn new() -> Result<Self> {
         if !cfg!(any(unix, windows)) {
             return Err(failed("create", &io::Error::from(io::ErrorKind::Unsupported)));
@@ -51,10 +51,10 @@ impl TemporaryFile {
         write_at(&self.0, bytes, start).map_err(|problem| failed("write", &problem))
     }
 
-    /// Reads bytes that were written.
+    /// Reads bytes written earlier.
     ///
     /// # Errors
-    /// Bytes that were not written; a failure of the disk.
+    /// Bytes that were never written; a disk failure.
     pub fn read(&self, bytes: &mut [u8], start: u64) -> Result<()> {
         read_at(&self.0, bytes, start).map_err(|problem| failed("read", &problem))
     }
@@ -157,7 +157,7 @@ mod tests {
         let mut bytes = [0; 5];
         file.read(&mut bytes, 100).unwrap();
         assert_eq!(&bytes, b"later");
-        // Nothing is written after byte 105.
+        // Nothing was written after byte 105.
         assert!(file.read(&mut bytes, 101).is_err());
     }
 }

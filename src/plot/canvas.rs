@@ -12,8 +12,8 @@ pub const WIDTH: i32 = 4400;
 /// Longest text in a `<title>` (characters).
 const LONGEST_TITLE: usize = 300;
 
-/// Text, lines, marks; for dark pages again. Blue and orange differ for every kind of color vision. No `var()`, which
-/// some viewers do not have.
+/// Text, lines, marks; for dark pages again. Blue and orange can be told apart with any kind of color vision. No
+/// `var()`: some viewers do not support it.
 const STYLE: &str = "\
 .ltr text{font:12px system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;fill:#1c2430}\
 .ltr .h{font-size:15px;font-weight:600}.ltr .m{fill:#5a6472}.ltr .n{font-variant-numeric:tabular-nums}.ltr .bg{fill:#fff}\
@@ -30,7 +30,7 @@ const STYLE: &str = "\
 /// A point of the drawing, in tenths of a unit.
 pub type Spot = (i32, i32);
 
-/// Which end of a text is at its spot.
+/// Which end of a text is anchored at its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Anchor {
     Start,
@@ -45,7 +45,7 @@ pub struct Mark<'a> {
     pub class: &'a str,
     /// Shown when a pointer is over it.
     pub title: &'a str,
-    /// Exact numbers: attributes `data-*` with their names.
+    /// Exact numbers, as `data-*` attributes with these names.
     pub data: &'a [(&'a str, f64)],
 }
 
@@ -72,7 +72,7 @@ impl Canvas {
         Self { out: RefCell::default(), height }
     }
 
-    /// The whole SVG, with a name for those who cannot see it.
+    /// The whole SVG, with a text alternative for screen readers.
     pub fn finish(&self, title: &str, description: &str) -> String {
         let (width, height) = (Units(WIDTH), Units(self.height));
         let (title, description) = (escaped(title), escaped(description));
@@ -121,7 +121,7 @@ impl Canvas {
         self.put(format_args!("<line class=\"{class}\" x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\"/>\n"));
     }
 
-    /// Straight lines, drawn as one where each begins at the end of the one before.
+    /// Straight lines. Lines that continue the previous one are drawn as one path.
     pub fn path(&self, lines: impl Iterator<Item = [Spot; 2]>, class: &str) {
         self.put(format_args!("<path class=\"{class}\" d=\""));
         let mut last = None;
@@ -134,7 +134,7 @@ impl Canvas {
         self.put(format_args!("\"/>\n"));
     }
 
-    /// Text of at most `most` characters; a longer one is shortened and complete in its title.
+    /// Text of at most `most` characters; longer text is shortened, and its title has all of it.
     pub fn text(&self, (x, y): Spot, anchor: Anchor, class: &str, text: &str, most: usize) {
         let (x, y, short) = (Units(x), Units(y), shortened(text, most));
         let anchor = match anchor {
@@ -182,7 +182,7 @@ pub fn escaped(text: &str) -> String {
     out
 }
 
-/// Whether a character sets the direction of the text around it.
+/// Whether a character changes the direction of the surrounding text.
 fn reorders(c: char) -> bool {
     matches!(c, '\u{061C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
 }
@@ -202,7 +202,7 @@ pub fn shortened(text: &str, most: usize) -> String {
     head.into_iter().chain(['…']).chain(end).collect()
 }
 
-/// The first letters whose widths have at most this sum.
+/// The longest prefix that is at most this wide.
 fn fitting(room: usize, letters: &mut dyn Iterator<Item = char>) -> Vec<char> {
     let (mut used, mut fitting) = (0, Vec::new());
     for c in letters {
@@ -282,7 +282,7 @@ pub fn counted(count: usize, one: &str, many: &str) -> String {
     format!("{} {}", decimal(count as f64, 0), if count == 1 { one } else { many })
 }
 
-/// A decimal number without zeros at its end.
+/// A decimal number without trailing zeros.
 fn trimmed(text: &str) -> &str {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
 }

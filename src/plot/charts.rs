@@ -12,7 +12,7 @@ use crate::math::{sort_ascending, sort_indices};
 /// Largest number of bars.
 const MOST_BARS: usize = 20;
 
-/// Height of a bar with its space.
+/// Height of a bar, including the gap.
 const ROW: i32 = 210;
 
 /// Longest name, in characters.
@@ -38,12 +38,12 @@ pub struct Bars {
     pub subtitle: String,
     /// Label of the value axis.
     pub axis: String,
-    /// The bars, in their order. Those after the first 20 are only counted.
+    /// The bars, in display order. Bars after the first 20 are only counted.
     pub rows: Vec<Bar>,
 }
 
 impl Bars {
-    /// Puts the bars with the largest key of their value first.
+    /// Sorts the bars by a key of their value, largest first.
     pub fn sort(&mut self, key: fn(f64) -> f64) {
         let mut order: Vec<usize> = (0..self.rows.len()).collect();
         sort_indices(&mut order, &|a, b| key(self.rows[b].value).total_cmp(&key(self.rows[a].value)));
@@ -105,7 +105,7 @@ fn left_of_names<'a>(names: impl Iterator<Item = &'a str>) -> i32 {
     names.map(text_width).max().unwrap_or(0) + 180
 }
 
-/// Decimals that all values have, unless they are very small or large.
+/// Number of decimals for all values, unless they are very small or large.
 fn decimals(bars: &[Bar]) -> Option<usize> {
     let largest = bars.iter().fold(0.0, |largest: f64, bar| largest.max(bar.value.abs()));
     let whole = bars.iter().all(|bar| bar.value.fract() == 0.0);
@@ -123,7 +123,7 @@ fn decimals(bars: &[Bar]) -> Option<usize> {
 /// Largest number of points drawn as marks; more are thinned out.
 const MOST_MARKS: usize = 120;
 
-/// Whether the points of a series are steps of one process.
+/// How the points of a series are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Joined {
     /// A line joins them.
@@ -135,13 +135,13 @@ pub enum Joined {
 /// One series of points.
 #[derive(Debug, Clone)]
 pub struct Series {
-    /// Its name, written above the area; empty for the only one.
+    /// The name, written above the area; empty if there is only one series.
     pub name: String,
     /// Its points, in the order of x.
     pub points: Vec<(f64, f64)>,
     /// Whether a line joins them.
     pub joined: Joined,
-    /// For each point an interval of y, if it has one, and a note; or empty.
+    /// For each point, the interval of y, if any, and a note. May be empty.
     pub intervals: Vec<(Option<(f64, f64)>, String)>,
 }
 
@@ -162,9 +162,9 @@ pub struct Curve {
     pub axes: [String; 2],
     /// The scale of the x axis.
     pub scale: Scale,
-    /// The series. The first one sets the y axis: others and intervals are cut off far from it.
+    /// The series. The first one sets the y axis; other series and intervals are clipped far from it.
     pub series: Vec<Series>,
-    /// A point to point out, and its label.
+    /// A point to highlight, and its label.
     pub chosen: Option<((f64, f64), String)>,
 }
 
@@ -239,7 +239,7 @@ fn draw_chosen(plane: &Plane<'_>, (x, y): (f64, f64), label: &str) {
     let spot = plane.at(x, y);
     let [low, high] = plane.corners;
     plane.canvas.line((spot.0, low.1), (spot.0, high.1), "guide");
-    // Next to the line, unless there is no space for it.
+    // Next to the line if there is room.
     let width = text_width(label) * 11 / 10 + 60;
     let (x, anchor) = if spot.0 + width < WIDTH {
         (spot.0 + 60, Anchor::Start)
@@ -275,7 +275,7 @@ pub struct Ridges {
     pub axis: String,
     /// The groups from the top.
     pub groups: Vec<Group>,
-    /// The counted noun, as in `document` and `documents`.
+    /// The noun for a value, as in `document` and `documents`.
     pub noun: [&'static str; 2],
 }
 
@@ -299,7 +299,7 @@ impl Ridges {
     }
 
     fn draw_group(&self, plane: &Plane<'_>, base: f64, group: &Group, low: f64, high: f64) {
-        // 1. Counts of the bins; all values are in the first one if they are equal.
+        // 1. Bin counts. If all values are equal, they are in the first bin.
         let width = (high / BINS as f64 - low / BINS as f64).max(0.0);
         let mut counts = [0_usize; BINS];
         for value in &group.values {
@@ -377,7 +377,7 @@ impl Scatter {
             let spot = plane.at(point.0, point.1);
             groups.entry((spot.0 / cell, spot.1 / cell)).or_default().push(point);
         }
-        // 2. Large circles first, so that they hide no small ones.
+        // 2. Large circles first, so they do not hide small ones.
         let groups: Vec<Vec<&Point>> = groups.into_values().collect();
         let mut order: Vec<usize> = (0..groups.len()).collect();
         sort_indices(&mut order, &|a, b| groups[b].len().cmp(&groups[a].len()));

@@ -11,11 +11,11 @@ const LINE: usize = 68;
 /// Space around the area between the axes.
 #[derive(Debug, Clone, Copy)]
 pub struct Borders {
-    /// Above it and above the name of the y axis.
+    /// Space above the name of the y axis.
     pub top: i32,
-    /// Between the name of the y axis and it.
+    /// Space between the name of the y axis and the area.
     pub above: i32,
-    /// Left of it; by the labels if not given.
+    /// Space to the left; by default, as wide as the labels need.
     pub left: Option<i32>,
     pub right: i32,
 }
@@ -38,7 +38,7 @@ pub enum Scale {
 
 #[derive(Debug, Clone)]
 pub struct Axis {
-    /// Its name, with the unit if there is one.
+    /// The name, with the unit if there is one.
     name: String,
     scale: Scale,
     /// Factor of positions.
@@ -46,12 +46,12 @@ pub struct Axis {
     /// Least and largest position.
     from: f64,
     to: f64,
-    /// Whether all values are whole numbers. Then its ticks are, too.
+    /// Whether all values are whole numbers. Then so are the ticks.
     whole: bool,
 }
 
 impl Axis {
-    /// An axis that shows these values. Values that are not finite do not count.
+    /// An axis that shows these values. Values that are not finite are ignored.
     pub fn of(name: &str, scale: Scale, values: impl Iterator<Item = f64>) -> Self {
         let places: Vec<f64> = values
             .map(|value| if scale == Scale::Logarithmic { value.log10() } else { value })
@@ -71,7 +71,7 @@ impl Axis {
         Self { name: name.to_owned(), scale, unit, from: from - pad, to: to + pad, whole }
     }
 
-    /// An axis for values, and for others as far as they leave the values a third of it: they cannot hide them.
+    /// An axis for values, extended for other values as long as the former keep a third of the axis.
     pub fn around(name: &str, values: &[f64], others: impl Iterator<Item = f64>) -> Self {
         let fold = |start: f64, pick: fn(f64, f64) -> f64| values.iter().copied().fold(start, pick);
         let (low, high) = (fold(f64::INFINITY, f64::min), fold(f64::NEG_INFINITY, f64::max));
@@ -84,7 +84,7 @@ impl Axis {
         Self::of(name, Scale::Linear, values.iter().copied().chain(others))
     }
 
-    /// The same axis, beginning at 0 if its values are not below 0.
+    /// The same axis, starting at 0 unless a value is below 0.
     pub fn starting_at_zero(mut self) -> Self {
         if self.from > 0.0 || (self.from < 0.0 && self.from > -0.06 * self.to) {
             self.from = 0.0;
@@ -228,7 +228,7 @@ impl<'a> Plane<'a> {
         from * unit..=to * unit
     }
 
-    /// The spot of values, or of the nearest ones on the axes.
+    /// The spot of these values, clamped to the axes.
     pub fn at(&self, x: f64, y: f64) -> Spot {
         self.spot(self.axes[0].position(x), self.axes[1].position(y))
     }
@@ -244,9 +244,9 @@ impl<'a> Plane<'a> {
     }
 }
 
-/// A drawing with a title, lines below it, and then space of this height; and where the lines end.
+/// A drawing with a title, lines below it, and then space of this height. Also returns where the lines end.
 pub fn headed(title: &str, subtitle: &str, height: i32) -> (Canvas, i32) {
-    // No line ends within "(version 1)".
+    // Lines never break within "(version 1)".
     let title = shortened(&title.replace("(version ", "(version\u{a0}"), 2 * TITLE);
     let (title, subtitle) = (lines(&title, TITLE), lines(subtitle, LINE));
     let top = 330 + 200 * (title.len().max(1) - 1) as i32;
@@ -261,7 +261,7 @@ pub fn headed(title: &str, subtitle: &str, height: i32) -> (Canvas, i32) {
     (canvas, bottom)
 }
 
-/// A text in lines of `width` characters of medium width, broken at spaces.
+/// Breaks text at spaces into lines of `width` characters of medium width.
 fn lines(text: &str, width: usize) -> Vec<String> {
     let room = text_width(&"n".repeat(width));
     let mut lines: Vec<String> = Vec::new();

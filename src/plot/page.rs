@@ -7,7 +7,7 @@ use super::canvas::{escaped, shortened};
 /// Longest text of a cell, an item or a paragraph (characters).
 const LONGEST: usize = 400;
 
-/// The look of the page; for dark pages again.
+/// The style of the page, with colors for light and dark.
 const STYLE: &str = "\
 :root{color-scheme:light dark}*{box-sizing:border-box}\
 body{margin:0;background:#f3f5f8;color:#1c2430;font:15px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif}\
@@ -75,7 +75,7 @@ impl Page {
         self.body += "</ul>\n";
     }
 
-    /// Names with large numbers.
+    /// Names, each with a number in large type.
     pub fn tiles(&mut self, tiles: &[(String, String)]) {
         self.body += "<dl class=\"tiles\">\n";
         for (name, value) in tiles {
@@ -108,7 +108,7 @@ impl Page {
         self.body += "</div>\n";
     }
 
-    /// A table; without a head if the column names are empty.
+    /// A table. If the column names are empty, it has no header.
     pub fn table(&mut self, columns: &[(&str, Align)], rows: &[Vec<String>]) {
         let class = |align: Align| if align == Align::Number { " class=\"r\"" } else { "" };
         self.body += "<div class=\"card\"><table>";

@@ -43,14 +43,15 @@ impl<'de> Deserialize<'de> for Entries {
 pub(crate) const LONGEST_VECTOR: usize = 1_000_000;
 const LONGEST_NUMBER: usize = 100;
 
-/// The number in a text (rule 3.1), between what SQLite counts as blanks. Words such as `inf` and `nan` are not numbers.
+/// The number in a text (rule 3.1), trimmed of the characters that SQLite treats as blanks. Words such as `inf` and
+/// `nan` are not numbers.
 pub(crate) fn text_number(text: &str) -> Option<f64> {
     let text = text.trim_matches(|c| c == ' ' || ('\t'..='\r').contains(&c));
     let numeric = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
     if numeric { text.parse().ok() } else { None }
 }
 
-/// A number, or a text that is one: SQLite's JSON has the values of an imported CSV as texts.
+/// A number, or text that is a number: in SQLite's JSON, values imported from CSV are text.
 struct Number(f64);
 
 impl<'de> Deserialize<'de> for Number {
@@ -119,7 +120,7 @@ pub(crate) fn each_element<T: DeserializeOwned>(
     read.and_then(|()| json.end()).map_err(|problem| json_problem(&problem))
 }
 
-/// Hands on the elements of an array.
+/// Passes on the elements of an array.
 struct Elements<T, F>(F, PhantomData<T>);
 
 impl<'de, T: Deserialize<'de>, F: FnMut(T) -> Result<(), String>> Visitor<'de> for Elements<T, F> {
@@ -155,7 +156,7 @@ impl<'de> Deserialize<'de> for Strict {
     }
 }
 
-/// Reads a value of at most these numbers of values and levels.
+/// Reads a value with at most this many nested values and levels.
 #[derive(Clone, Copy)]
 struct StrictSeed<'a> {
     values: &'a Cell<usize>,
@@ -234,7 +235,7 @@ impl<'de> Visitor<'de> for StrictSeed<'_> {
     }
 }
 
-/// The first whole number in a JSON text that is beyond 64 bits. The parser would round it.
+/// The first whole number in a JSON text that is beyond 64 bits. The parser would round such a number.
 pub(crate) fn long_integer(text: &str) -> Option<String> {
     // Without escapes every other part between quotes is a string.
     let text = text.replace("\\\\", "").replace("\\\"", "");
@@ -268,7 +269,7 @@ pub(crate) fn json_problem(problem: &serde_json::Error) -> String {
     ];
     let text = problem.to_string();
     let text = WORDS.iter().fold(text, |text, (word, plain)| text.replacen(word, plain, 1));
-    // The parser repeats a text or a key that it does not expect, however long.
+    // The parser quotes an unexpected text or key in full, however long.
     if text.len() <= LONGEST_PROBLEM { text } else { format!("{}: {}", shorten(&text), position(problem)) }
 }
 

@@ -24,7 +24,7 @@ thread_local! {
     static ELEMENT_BYTES: Cell<usize> = const { Cell::new(1) };
 }
 
-/// Bytes of numbers in a model header, read all at once. Serde can do that with byte strings alone, so a list of
+/// Bytes of numbers in a model header, read all at once. Serde can only do that with byte strings, so a list of
 /// numbers is read as one, and the reader of the header asks for [`element_bytes`].
 pub struct Numbers<'a>(pub &'a [[u8; 8]]);
 

@@ -26,7 +26,7 @@ impl Params {
     /// values is also allowed.
     ///
     /// # Errors
-    /// Text that is not a JSON object, a key that is duplicate or refused by `rule_of`, a value that violates its rule.
+    /// Text that is not a JSON object; a duplicate key, or one that `rule_of` refuses; a value that violates its rule.
     pub fn parse(text: Option<&str>, rule_of: impl Fn(&str) -> Result<(Rule, bool)>) -> Result<Self> {
         let Some(text) = text else { return Ok(Self::default()) };
         if text.len() > MAX_BYTES {
@@ -160,7 +160,7 @@ impl Params {
 }
 
 impl From<Map<String, Value>> for Params {
-    /// Takes values that are already checked.
+    /// Wraps values that have already been checked.
     fn from(given: Map<String, Value>) -> Self {
         Self { given, defaults: &[] }
     }

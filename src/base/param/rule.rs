@@ -101,7 +101,7 @@ impl Rule {
         }
     }
 
-    /// Whether its values are values of SQL, such as ids.
+    /// Whether the values are SQL values, such as ids.
     pub fn takes_values(&self) -> bool {
         self.asks(|rule| matches!(rule, Self::Array))
     }
@@ -111,7 +111,7 @@ impl Rule {
         self.asks(|rule| matches!(rule, Self::Array | Self::Several(_)))
     }
 
-    /// Whether the rule, or one of its alternatives, has a property.
+    /// Whether the rule or one of its alternatives satisfies a predicate.
     fn asks(&self, has: impl Fn(&Self) -> bool + Copy) -> bool {
         match self {
             Self::Or(rules) => rules.iter().any(|rule| rule.asks(has)),
@@ -130,7 +130,7 @@ impl Rule {
     }
 }
 
-/// An end of a range; large ones with an exponent.
+/// An end of a range. Large numbers are written with an exponent.
 struct Bound(f64);
 
 impl fmt::Display for Bound {
@@ -157,7 +157,7 @@ fn whole(value: &Value) -> Option<Number> {
     }
 }
 
-/// The integer that a number without a fraction is. Larger numbers than 2^53 are not exact.
+/// The integer equal to a number without a fraction. Numbers above 2^53 are not exact.
 pub fn whole_number(number: f64) -> Option<i64> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     (number.abs() <= EXACT && number.fract().abs() <= 0.0).then_some(number as i64)
