@@ -8,8 +8,8 @@ use crate::data::{DatasetBuilder, Id, not_a_value};
 
 impl Dataset {
     /// Adds a category: a text or a number per row, `Id::Null` for a missing one. In training each value with at least 3 rows in
-    /// 2 queries, at most the 100 most frequent ones (rule 2.19), becomes a feature of 0 and 1; all other values have one together, and so
-    /// have missing ones. The model keeps the values and finds the category by its name.
+    /// 2 queries, at most the 100 most frequent ones (rule 2.19), becomes a 0/1 feature; all other values share one,
+    /// and missing values share another. The model keeps the values and finds the category by name.
     ///
     /// ```
     /// use sqlite_ltr::{Dataset, Trainer};
@@ -28,7 +28,7 @@ impl Dataset {
     /// ```
     ///
     /// # Errors
-    /// A number of values that differs from the number of rows; a BLOB; a second category of this name.
+    /// A number of values that differs from the number of rows; a BLOB; a second category with this name.
     pub fn with_category(
         mut self,
         name: impl Into<String>,
@@ -42,13 +42,13 @@ impl Dataset {
             return Err(Error::Data(format!("{what}, row {row}: {problem}")));
         }
         if self.categories.iter().any(|known| known.name.eq_ignore_ascii_case(&name)) {
-            return Err(Error::Data(format!("{what}: the data set has a category of this name")));
+            return Err(Error::Data(format!("{what}: the data set already has a category with this name")));
         }
         self.categories.push(CategoryValues { name, values });
         Ok(self)
     }
 
-    /// The builder with the categories that are needed, and their values in its order.
+    /// The builder with the needed categories, and their values in row order.
     ///
     /// # Errors
     /// Categories of the model that the data set does not have.

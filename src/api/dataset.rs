@@ -30,7 +30,7 @@ pub struct Document {
 }
 
 impl Document {
-    /// A document of this query, without id and relevance.
+    /// Creates a document of this query, without id and relevance.
     pub fn new(query_id: impl Into<Id>, features: Vec<f64>) -> Self {
         Self { query_id: query_id.into(), features, doc_id: None, relevance: None }
     }
@@ -50,8 +50,8 @@ impl Document {
 
 /// Documents grouped by query, to train, rank and evaluate.
 ///
-/// One row per document. Rows of a query need not be adjacent; their order has no influence on a model, except for the
-/// algorithm `perceptron`. All values are checked when the data set is made.
+/// One row per document. Rows of a query need not be adjacent. Row order does not affect models, except with the
+/// algorithm `perceptron`. All values are checked on construction.
 ///
 /// ```
 /// use sqlite_ltr::Dataset;
@@ -67,7 +67,7 @@ impl Document {
 #[derive(Debug, Clone)]
 pub struct Dataset {
     pub(super) features: Features,
-    /// None: features are known by their position.
+    /// `None`: features are identified by position.
     pub(super) names: Option<Vec<String>>,
     pub(super) query_ids: Vec<Id>,
     pub(super) doc_ids: Option<Vec<Id>>,
@@ -84,8 +84,8 @@ pub struct Dataset {
 }
 
 impl Dataset {
-    /// Judged documents: features (documents x features), and for each row its query and relevance grade. Features are
-    /// known by their position unless [`with_feature_names`](Self::with_feature_names) names them.
+    /// Creates a data set of judged documents: features (documents x features), and the query and relevance grade of
+    /// each row. Features are identified by position unless [`with_feature_names`](Self::with_feature_names) names them.
     ///
     /// ```
     /// use sqlite_ltr::Dataset;
@@ -113,7 +113,7 @@ impl Dataset {
         Ok(data)
     }
 
-    /// Documents without relevance, to be ranked.
+    /// Creates a data set of documents to rank, without relevance.
     ///
     /// ```
     /// use sqlite_ltr::Dataset;
@@ -150,7 +150,8 @@ impl Dataset {
         })
     }
 
-    /// Documents one by one, with named features. Either all rows have an id, or none; likewise for relevance.
+    /// Creates a data set from single documents, with named features. Either all rows have an id, or none; the same
+    /// holds for relevance.
     ///
     /// ```
     /// use sqlite_ltr::{Dataset, Document};
@@ -192,8 +193,8 @@ impl Dataset {
         data.with_feature_names(names)
     }
 
-    /// Ratings of items by users, for the algorithm `cofi_rank`, which needs no features. The ranked queries are users,
-    /// the documents items.
+    /// Creates a data set of item ratings for the algorithm `cofi_rank`, which needs no features. Users are the queries,
+    /// items the documents.
     ///
     /// ```
     /// use sqlite_ltr::Dataset;
@@ -213,8 +214,8 @@ impl Dataset {
         Self::from_arrays(Array2::<f64>::zeros((ratings.len(), 0)), users, ratings)?.with_doc_ids(items)
     }
 
-    /// Pairs of users and items without ratings, for the algorithm `cofi_rank` with the option `"feedback": "implicit"`. A pair
-    /// in several rows counts several times; [`from_ratings`](Self::from_ratings) takes counts.
+    /// Creates a data set of user-item pairs without ratings, for the algorithm `cofi_rank` with the option `"feedback":
+    /// "implicit"`. A pair counts once per row; to give counts instead, use [`from_ratings`](Self::from_ratings).
     ///
     /// ```
     /// use sqlite_ltr::{Dataset, RecommendOptions, Trainer};
@@ -237,8 +238,8 @@ impl Dataset {
         Self::from_ratings(users, items, &ones)
     }
 
-    /// Reads LETOR or SVMlight text: `grade qid:ID index:value ... # comment`. Features are numbered from 1, absent ones
-    /// are 0. A `docid = ID` in the comment is the document's id.
+    /// Reads LETOR or SVMlight text: `grade qid:ID index:value ... # comment`. Features are numbered from 1, and absent
+    /// ones are 0. `docid = ID` in the comment sets the document's id.
     ///
     /// ```
     /// use sqlite_ltr::Dataset;
@@ -250,13 +251,13 @@ impl Dataset {
     /// ```
     ///
     /// # Errors
-    /// A line that is not of this form, by number; text that cannot be read.
+    /// A line that does not have this form, with its number; text that cannot be read.
     pub fn from_letor(text: impl std::io::BufRead) -> Result<Self> {
         Self::from_letor_numbered(text, 1)
     }
 
-    /// As [`Self::from_letor`], with features that are numbered from `first_feature`: 0, as scikit-learn, LightGBM and XGBoost
-    /// write them, or 1.
+    /// Like [`Self::from_letor`], with features numbered from `first_feature`: 1, or 0 as written by scikit-learn,
+    /// LightGBM and XGBoost.
     ///
     /// # Errors
     /// As [`Self::from_letor`].
@@ -289,27 +290,28 @@ impl Dataset {
     /// ```
     ///
     /// # Errors
-    /// A number of names that differs from the number of features; names of `f32` features, which have positions.
+    /// A number of names that differs from the number of features; names for `f32` features, which are identified by
+    /// position.
     pub fn with_feature_names(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Result<Self> {
         let names: Vec<String> = names.into_iter().map(Into::into).collect();
         check_length("feature names", names.len(), self.features())?;
         if matches!(self.features, Features::F32(_)) {
             return Err(Error::Unsupported(
-                "f32 features are known by their position and take no names".into(),
+                "f32 features are identified by position and cannot have names".into(),
             ));
         }
         if let Some(name) = data::repeated_name(&names) {
             return Err(Error::value(
                 "feature names",
                 format!("'{name}' twice"),
-                "names that differ, without case",
+                "names that differ by more than case",
             ));
         }
         self.names = Some(names);
         Ok(self)
     }
 
-    /// Gives each row the id of its document. Without ids, documents are numbered from 1 within their query.
+    /// Sets the document id of each row. Without ids, documents are numbered from 1 within their query.
     ///
     /// # Errors
     /// A number of ids that differs from the number of rows.
@@ -320,7 +322,7 @@ impl Dataset {
         Ok(self)
     }
 
-    /// Gives each row the weight of its query in training (above 0, 1 by default). Rows of a query have the same weight.
+    /// Sets the weight of each row's query in training (above 0, 1 by default). All rows of a query need the same weight.
     ///
     /// ```
     /// use sqlite_ltr::Dataset;
@@ -341,9 +343,9 @@ impl Dataset {
         Ok(self)
     }
 
-    /// Gives each document its weight in training (at least 0, 1 by default): a pair counts with the weight of its more
-    /// relevant document; with least squares and ListNet a document of weight w counts as w copies. Other losses refuse
-    /// weights. Metrics are not weighted.
+    /// Sets the weight of each document in training (at least 0, 1 by default). A pair has the weight of its more
+    /// relevant document; with least squares and ListNet, a document of weight w counts as w copies. Other losses do not
+    /// accept weights. Metrics are not weighted.
     ///
     /// ```
     /// use sqlite_ltr::{Dataset, Trainer};
@@ -365,9 +367,9 @@ impl Dataset {
         Ok(self)
     }
 
-    /// Gives each row the features of its query (rows x names), which query-dependent models such as `q_svm` use to find
-    /// similar queries. Rows of a query have the same values. Without query features these models use the features that
-    /// are constant within queries, or else means over the documents (option `query_features`).
+    /// Sets the features of each row's query (rows x names), which query-dependent models such as `q_svm` use to find
+    /// similar queries. All rows of a query need the same values. Without query features, these models use the features
+    /// that are constant within queries, or else means over the documents (option `query_features`).
     ///
     /// Values are numbers, or [`QueryValue`]s: numbers, categories and orders of items (option `query_distance`).
     ///
@@ -405,8 +407,8 @@ impl Dataset {
         Ok(self)
     }
 
-    /// Gives each row a group: the value that [`RankOptions::max_per_value`](crate::RankOptions::max_per_value) limits, or
-    /// the slot of the algorithm `matching`.
+    /// Sets the group of each row: the value that [`RankOptions::max_per_value`](crate::RankOptions::max_per_value)
+    /// limits, or the slot of the algorithm `matching`.
     ///
     /// # Errors
     /// A number of groups that differs from the number of rows.
@@ -417,8 +419,8 @@ impl Dataset {
         Ok(self)
     }
 
-    /// Gives each row a value, such as a date or a number, by which validation trains on earlier queries and measures later ones:
-    /// the column of the option `split_by` in SQL.
+    /// Sets a value for each row, such as a date or a number, so that validation trains on earlier queries and measures
+    /// on later ones. In SQL this is the column of the option `split_by`.
     ///
     /// # Errors
     /// A number of values that differs from the number of rows.
@@ -426,8 +428,8 @@ impl Dataset {
         self.with_fold_column(0, ids(values))
     }
 
-    /// Gives each row the group of its query, such as a user or a season: validation holds out all queries of a group together. It
-    /// is the column of the option `group_by` in SQL.
+    /// Sets the group of each row's query, such as a user or a season. Validation holds out all queries of a group
+    /// together. In SQL this is the column of the option `group_by`.
     ///
     /// ```
     /// use sqlite_ltr::{Dataset, Trainer};

@@ -25,7 +25,7 @@ pub struct Contribution {
     pub standard_error: f64,
 }
 
-/// How much a metric loses without the information of a feature.
+/// How much a metric drops without the information in a feature.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Importance {
     /// Name of the feature.
@@ -41,9 +41,9 @@ pub struct Importance {
 }
 
 impl Model {
-    /// Why one document has its score: the score at the training means (`"(base)"`), then the contribution of each
-    /// feature. They add up to the score. Contributions are exact for linear models, for trees and for at most 12 features; otherwise
-    /// they are Shapley values of random orders of the features.
+    /// Explains the score of a document: the score at the training means (`"(base)"`), then the contribution of
+    /// each feature. They add up to the score. Contributions are exact for linear models, for trees and for at most 12
+    /// features; otherwise they are Shapley values estimated from random orders of the features.
     ///
     /// ```
     /// use sqlite_ltr::{Dataset, Trainer};
@@ -77,8 +77,8 @@ impl Model {
         Ok(self.contributions(features, &explanation))
     }
 
-    /// Why a document of a data set has its score, for every model. `row`: its row in the data set. `"(base)"` is the score of
-    /// the means of its query. Models without features have the contributions `"(bias)"` and `"(factors)"`.
+    /// Explains the score of a document of a data set, with any model. `row` is its row in the data set. `"(base)"` is the
+    /// score at the means of its query. Models without features have the contributions `"(bias)"` and `"(factors)"`.
     ///
     /// ```
     /// use sqlite_ltr::{Dataset, Trainer};
@@ -97,7 +97,7 @@ impl Model {
         self.explain_in(data, row, None)
     }
 
-    /// Why one document of a query ranks above another. `"(base)"` is the score of the second document. The other
+    /// Explains why one document of a query ranks above another. `"(base)"` is the score of the second document. The other
     /// contributions add up to the difference of the two scores.
     ///
     /// ```
@@ -117,8 +117,8 @@ impl Model {
         self.explain_in(data, row_a, Some(row_b))
     }
 
-    /// How much each metric loses if the values of a feature are permuted among the documents of each query: rows by feature,
-    /// then by metric. The loss of a query is the mean of 10 random permutations.
+    /// Measures how much each metric drops if the values of a feature are permuted within each query. Rows are sorted by
+    /// feature, then by metric. The loss of a query is the mean over 10 random permutations.
     ///
     /// ```
     /// use sqlite_ltr::{Dataset, Trainer};

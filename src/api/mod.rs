@@ -1,4 +1,4 @@
-//! The Rust API: data from arrays or rows, training, ranking, measuring. Everything here is re-exported at the crate root.
+//! The Rust API: data from arrays or rows, training, ranking, evaluation. Everything here is re-exported at the crate root.
 
 #![warn(missing_docs)]
 
@@ -24,9 +24,9 @@ pub use model::{Evaluation, ImportOptions, Model, ModelInfo, RankOptions, Ranked
 pub use recommend::{RecommendOptions, Recommended};
 pub use trainer::{AlgorithmInfo, FoldScore, Trainer, algorithms};
 
-// Answers of a model: rows with warnings and other information for the caller.
+// A model's answers: rows, with warnings and other information for the caller.
 
-/// The rows of an answer. It is used as a slice of them.
+/// The rows of an answer. Dereferences to a slice.
 ///
 /// ```
 /// use sqlite_ltr::{Dataset, Trainer};
@@ -72,7 +72,7 @@ impl<'a, T> IntoIterator for &'a Answer<T> {
     }
 }
 
-// Control of a training or a ranking from another thread: stop it, or watch its progress.
+// A handle for other threads to stop training or ranking, or to watch its progress.
 
 /// Stops a computation from another thread and shows its progress. Clones share one state.
 ///
@@ -91,7 +91,7 @@ impl<'a, T> IntoIterator for &'a Answer<T> {
 pub struct Control(pub(super) Arc<control::Control>);
 
 impl Control {
-    /// A handle that is not canceled.
+    /// Creates a handle that is not canceled.
     pub fn new() -> Self {
         Self::default()
     }
@@ -102,7 +102,7 @@ impl Control {
         self.0.cancel();
     }
 
-    /// Functions fitted so far, and functions announced so far. The second number can grow while a training runs.
+    /// Number of functions fitted and number announced so far. The second can grow during training.
     ///
     /// ```
     /// use sqlite_ltr::{Control, Dataset, Trainer};

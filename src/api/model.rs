@@ -1,4 +1,4 @@
-//! A trained model in Rust: ranking, scoring, measuring, bytes.
+//! A trained model in Rust: ranking, scoring, evaluation, bytes.
 
 use std::sync::Arc;
 
@@ -19,10 +19,10 @@ use crate::learn::space::Function;
 use crate::model::{self, Key, read_key};
 use crate::train::algorithm;
 
-/// Bytes of fitted functions that a model keeps for queries that it has ranked.
+/// Largest size (bytes) of the fitted functions that a model caches for queries that it has ranked.
 const FUNCTION_BYTES: usize = 64 << 20;
 
-/// A trained model. Clones share the functions that were fitted for new queries.
+/// A trained model. Clones share the functions fitted for new queries.
 ///
 /// ```
 /// use sqlite_ltr::{Dataset, Model, Trainer};
@@ -52,7 +52,7 @@ pub struct Model {
 pub struct Ranked {
     /// The query.
     pub query_id: Id,
-    /// The document; its number within the query (from 1) if the data set has no document ids.
+    /// The document id; without ids, its number within the query, from 1.
     pub doc_id: Id,
     /// The row of the data set, from 0.
     pub row: usize,
@@ -62,22 +62,22 @@ pub struct Ranked {
     pub rank: usize,
     /// The slot, for models that match documents to slots.
     pub slot: Option<Id>,
-    /// The probability of a relevant document, for models that were trained with the option `probability`.
+    /// The probability that the document is relevant, for models trained with the option `probability`.
     pub probability: Option<f64>,
 }
 
-/// How a ranking is made.
+/// Options for ranking.
 #[derive(Debug, Clone, Default)]
 pub struct RankOptions {
     /// Number of threads; all cores by default.
     pub threads: Option<usize>,
-    /// Largest number of documents of one group in a list (see [`Dataset::with_groups`]). No limit by default.
+    /// Largest number of documents per group in a list (see [`Dataset::with_groups`]). No limit by default.
     pub max_per_value: Option<usize>,
     /// Stops the ranking and shows its progress.
     pub control: Control,
 }
 
-/// How [`Model::import_with`] reads a text.
+/// Options for [`Model::import_with`].
 #[derive(Debug, Clone, Default)]
 pub struct ImportOptions(exchange::ImportSpec);
 
@@ -89,7 +89,7 @@ impl ImportOptions {
         self
     }
 
-    /// The column of a feature that has another name in the text.
+    /// Names the column of a feature that has another name in the text.
     #[must_use]
     pub fn name(mut self, in_text: &str, column: &str) -> Self {
         self.0.names.insert(in_text.to_owned(), Value::from(column));
@@ -123,20 +123,20 @@ pub struct ModelInfo {
     pub linear: bool,
     /// Whether the function depends on the query.
     pub query_dependent: bool,
-    /// The training's options and their values, as a JSON object.
+    /// The training options and their values, as a JSON object.
     pub settings: Value,
-    /// Results of the training (counts, lambda, validation, gaps), as a JSON object.
+    /// Training results (counts, lambda, validation, gaps), as a JSON object.
     pub training: Value,
 }
 
 impl Model {
-    /// The model without what only this interface needs.
+    /// The underlying model, without the parts that only this interface needs.
     pub(super) fn inner(&self) -> &model::Model {
         &self.inner
     }
 
-    /// Reads a model from bytes of [`to_bytes`](Self::to_bytes), `ltr_fit` or `ltr_models`. The bytes may come from anywhere:
-    /// damaged or forged ones are an error.
+    /// Reads a model from the bytes of [`to_bytes`](Self::to_bytes), `ltr_fit` or `ltr_models`. The bytes need not be
+    /// trusted: damaged or forged bytes are an error.
     ///
     /// ```
     /// use sqlite_ltr::{Error, Model};
@@ -158,8 +158,8 @@ impl Model {
         })
     }
 
-    /// The model as bytes, which SQL functions accept as a BLOB. They hold no names, times or machine properties: the same
-    /// data and options give the same bytes. Query-dependent models hold their training documents.
+    /// Returns the model as bytes, which SQL functions accept as a BLOB. The bytes contain no names, times or machine
+    /// properties: the same data and options give the same bytes. Query-dependent models contain their training documents.
     ///
     /// ```
     /// use sqlite_ltr::{Dataset, Trainer};
@@ -174,7 +174,7 @@ impl Model {
         self.bytes.to_vec()
     }
 
-    /// The model as text for other programs: `"json"`, `"sql"`, `"elasticsearch"`, `"opensearch"`, `"solr"` or
+    /// Returns the model as text for other programs: `"json"`, `"sql"`, `"elasticsearch"`, `"opensearch"`, `"solr"` or
     /// `"xgboost"` (docs/guide/export.md).
     ///
     /// ```
@@ -189,15 +189,15 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// An unknown format; a model that has no such form, with the forms that it has.
+    /// An unknown format; a model that cannot be written in it, with the formats that work.
     pub fn export(&self, format: &str) -> Result<String> {
         let format = Format::to_write(format)?;
         exchange::export(&self.inner, &self.inner.card.algorithm, format, &Memory::default())
     }
 
     /// Reads a model from the text of [`export`](Self::export) in the format `"json"`, or from a file of LightGBM, XGBoost,
-    /// CatBoost, RankLib, Solr, or the plugin of Elasticsearch and OpenSearch (docs/guide/export.md). The text may come from
-    /// anywhere.
+    /// CatBoost, RankLib, Solr, or the plugin of Elasticsearch and OpenSearch (docs/guide/export.md). The text need not be
+    /// trusted.
     ///
     /// ```
     /// use sqlite_ltr::Model;
@@ -217,7 +217,7 @@ impl Model {
         Self::import_with(text, &ImportOptions::default())
     }
 
-    /// As [`import`](Self::import), with the format of the text or with names of columns.
+    /// Like [`import`](Self::import), with a given format or column names.
     ///
     /// ```
     /// use sqlite_ltr::{ImportOptions, Model};
@@ -229,7 +229,7 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// As [`import`](Self::import); text in a different format; names of features that are not in the text.
+    /// As [`import`](Self::import); text in a different format; names for features that are not in the text.
     pub fn import_with(text: impl AsRef<[u8]>, options: &ImportOptions) -> Result<Self> {
         let control = control::Control::default();
         let Imported { model, warnings, .. } =
@@ -237,18 +237,18 @@ impl Model {
         Ok(Self { warnings, ..Self::from_bytes(&model.to_bytes()?)? })
     }
 
-    /// Warnings of the training, such as fits that stopped early; empty for a loaded model.
+    /// Training warnings, such as fits that stopped early; empty for a loaded model.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// The settings that the training compared, as the key `search` of a report in SQL (docs/reference/report.md); `None` if
-    /// there was one setting, and for a loaded model.
+    /// The settings that training compared, like the key `search` of an SQL report (docs/reference/report.md); `None` if
+    /// there was only one, and for a loaded model.
     pub fn search(&self) -> Option<&Value> {
         self.search.as_ref()
     }
 
-    /// The role of each part of the data set in the training, as in the key `columns` of a report in SQL
+    /// The role of each part of the data set in training, like the key `columns` of an SQL report
     /// (docs/reference/report.md); `None` for a loaded model.
     ///
     /// ```
@@ -292,7 +292,7 @@ impl Model {
     }
 
     /// Ranks the documents of each query: queries in the order of their ids, documents by decreasing score, ties by id.
-    /// Relevance is not read.
+    /// Relevance is ignored.
     ///
     /// ```
     /// use sqlite_ltr::{Dataset, Trainer};
@@ -312,7 +312,7 @@ impl Model {
         self.rank_with(data, &RankOptions::default())
     }
 
-    /// As [`rank`](Self::rank), with a limit per group, a number of threads, or a handle to stop it.
+    /// Like [`rank`](Self::rank), with a limit per group, a number of threads, or a handle to stop it.
     ///
     /// ```
     /// use sqlite_ltr::{Dataset, RankOptions, Trainer};
@@ -398,7 +398,7 @@ impl Model {
         PairScorer::new(Arc::clone(&self.inner), function)?.preference(a, b)
     }
 
-    /// The weight of each scaled feature, and of the feature as given, for linear models.
+    /// The weight of each scaled feature, and of the unscaled feature, for linear models.
     ///
     /// ```
     /// use sqlite_ltr::{Dataset, Trainer};
@@ -420,7 +420,7 @@ impl Model {
         function_weights(&self.inner, &function)
     }
 
-    /// Metrics of the model's ranking on judged documents. Metrics are written as in SQL, such as `ndcg@10` or `map`.
+    /// Evaluates the model's ranking on judged documents. Metrics are named as in SQL, such as `ndcg@10` or `map`.
     ///
     /// ```
     /// use sqlite_ltr::{Dataset, Trainer};
@@ -497,7 +497,7 @@ impl Model {
     }
 }
 
-/// Runs work on the threads of a ranking.
+/// Runs work on a ranking's threads.
 pub(super) fn run<T: Send>(
     options: &RankOptions,
     work: impl FnOnce(&control::Control) -> Result<T> + Send,

@@ -18,7 +18,7 @@ use crate::train::select::in_order;
 pub(in crate::api) struct ReadRequest<'a> {
     /// The model whose features are needed; `None` for training.
     pub(in crate::api) model: Option<&'a model::Model>,
-    /// The categories and the texts that are numbers, if a training was before.
+    /// The categories, and the texts that are numbers, if learned by earlier training.
     pub(in crate::api) known: Option<(&'a data::Categories, &'a data::Quantities)>,
     /// The option `query_distance`: query features whose texts stay texts.
     pub(in crate::api) compared: Option<&'a Map<String, Value>>,

@@ -12,12 +12,12 @@ use crate::model::{Candidates, Ranker};
 pub struct RecommendOptions {
     /// Largest number of items; 10 by default.
     pub k: usize,
-    /// Whether items that the user has rated are recommended, too; false by default.
+    /// Whether to recommend items that the user has already rated; false by default.
     pub include_seen: bool,
     /// The items to choose from; all items of the model by default. Items that are not in the model are ignored.
     pub candidates: Option<Vec<Id>>,
-    /// Ratings of the user, instead of the training's; counts, for a model of pairs without ratings. The user is fitted to them; items that are not in the model are
-    /// ignored, as candidates are.
+    /// Ratings by the user, which replace the ratings in the training data; for a model of pairs without ratings,
+    /// counts. The user is fitted to them. Items that are not in the model are ignored.
     pub ratings: Option<Vec<(Id, f64)>>,
 }
 
@@ -36,13 +36,13 @@ pub struct Recommended {
     pub score: f64,
     /// The rank, from 1.
     pub rank: usize,
-    /// Whether the list is the same for every new user: the user is not in the model, and fewer than two ratings of items of
-    /// the model are given; for a model of pairs without ratings, not one pair.
+    /// Whether the list is the same for every new user: the user is not in the model, and fewer than two ratings of known
+    /// items are given (for a model of pairs without ratings, not one pair).
     pub new_user: bool,
 }
 
 impl Model {
-    /// The best items for a user, as `ltr_recommend` in SQL.
+    /// Recommends items for a user, like `ltr_recommend` in SQL.
     ///
     /// ```
     /// use sqlite_ltr::{Dataset, RecommendOptions, Trainer};

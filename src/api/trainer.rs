@@ -45,7 +45,7 @@ pub struct AlgorithmInfo {
     pub source: &'static str,
 }
 
-/// Every algorithm, as the SQL table `ltr_algorithms` lists them.
+/// All algorithms, as listed by the SQL table `ltr_algorithms`.
 ///
 /// ```
 /// assert!(sqlite_ltr::algorithms().any(|algorithm| algorithm.name == "q_svm"));
@@ -59,7 +59,7 @@ pub fn algorithms() -> impl Iterator<Item = AlgorithmInfo> {
     })
 }
 
-/// The metric of a setting on the queries that a fold holds out.
+/// The metric of a setting on a fold's held-out queries.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FoldScore {
     /// The options that vary, with their values, as a JSON object.
@@ -74,10 +74,10 @@ pub struct FoldScore {
     pub seconds: f64,
 }
 
-/// A training: an algorithm, options, and a handle to stop it.
+/// Trains models: an algorithm, options, and a handle to stop.
 ///
-/// Options have the keys, values, defaults and messages of `ltr_train` in SQL (docs/reference/options.md). The same rows and
-/// options give the same model as `ltr_fit`, byte by byte except for column names, which SQL stores.
+/// Options have the same keys, values, defaults and messages as `ltr_train` in SQL (docs/reference/options.md). The
+/// same rows and options give the same bytes as `ltr_fit`, except for column names, which SQL stores.
 ///
 /// ```
 /// use sqlite_ltr::{Dataset, Trainer};
@@ -98,7 +98,7 @@ pub struct Trainer {
 }
 
 impl Trainer {
-    /// A training with this algorithm (see [`algorithms`]). An unknown name is an error of [`fit`](Self::fit).
+    /// Creates a trainer with this algorithm (see [`algorithms`]). An unknown name is an error in [`fit`](Self::fit).
     ///
     /// ```
     /// use sqlite_ltr::{Dataset, Trainer};
@@ -113,9 +113,10 @@ impl Trainer {
         Self { algorithm: algorithm.to_owned(), options: Map::new(), prior: None, control: Control::new() }
     }
 
-    /// Sets an option. From an array of values [`fit`](Self::fit) chooses by cross-validation over queries, for the options
-    /// that `ltr_options` calls searchable (docs/guide/choosing.md). A later value replaces an earlier one; keys and values are checked by [`fit`](Self::fit).
-    /// `threads` (all cores by default), `time_limit` in seconds and `max_memory` in bytes are options too.
+    /// Sets an option. If an option is searchable (see `ltr_options` and docs/guide/choosing.md), it accepts an array of
+    /// values, from which [`fit`](Self::fit) chooses by cross-validation over queries. A later value replaces an
+    /// earlier one. [`fit`](Self::fit) checks keys and values. `threads` (all cores by default), `time_limit` in
+    /// seconds and `max_memory` in bytes are options too.
     ///
     /// ```
     /// use sqlite_ltr::{Dataset, Trainer};
@@ -139,9 +140,9 @@ impl Trainer {
         self
     }
 
-    /// Makes the function of a trained model the center of the penalty, instead of an earlier option `prior`: warm retraining, or
-    /// transfer from much data to little. The model needs one linear function and the features of the new data; documents
-    /// are scaled as in its training.
+    /// Centers the penalty at the function of a trained model, replacing any earlier option `prior`. Use this to retrain
+    /// incrementally, or to transfer from a large data set to a small one. The model needs one linear function and the
+    /// features of the new data. Documents are scaled as for that model.
     ///
     /// ```
     /// use sqlite_ltr::{Dataset, Trainer};
@@ -168,8 +169,8 @@ impl Trainer {
         self
     }
 
-    /// Trains on these documents. Some queries are held out to choose lambda (option `validation`), unless
-    /// `lambda` is a number.
+    /// Trains on these documents. Unless `lambda` is a number, some queries are held out to choose it
+    /// (option `validation`).
     ///
     /// ```
     /// use sqlite_ltr::{Dataset, Trainer};
@@ -230,7 +231,7 @@ impl Trainer {
         check_weights(data, training.input())?;
 
         // 2. The training.
-        // Trainings that share a handle have separate limits.
+        // Runs that share a handle have separate limits.
         let memory = Memory::limited(training.options.get("max_memory").and_then(Value::as_u64));
         let control = self.control.0.for_memory(memory);
         let train = |control: &control::Control| train(&training, data, validation, control);
@@ -238,7 +239,7 @@ impl Trainer {
         let Finished { model, mut volatile, warnings, columns, .. } =
             finished.map_err(|problem| training.error(problem))?;
 
-        // 3. The model as it is read again, so that it is used exactly as a stored one.
+        // 3. Decode the model from its bytes, so it behaves exactly like a stored one.
         let encoded = Encoded::new(model, u64::MAX, control.memory())?;
         let mut model = Model::from_bytes(&encoded.bytes)?;
         (model.warnings, model.search) = (warnings, volatile.remove("search"));
@@ -246,8 +247,9 @@ impl Trainer {
         Ok(model)
     }
 
-    /// Metrics of trainings on queries that they have not seen, as `ltr_cross_validate` in SQL: one row per setting and fold.
-    /// Arrays of values make settings. Without an array there is one setting, which chooses its own lambda in each fold.
+    /// Cross-validates over queries, like `ltr_cross_validate` in SQL, and returns one row per setting and fold.
+    /// Settings are the combinations of all arrays of values. Without an array there is one setting, which chooses its
+    /// own lambda in each fold.
     ///
     /// ```
     /// use sqlite_ltr::{Dataset, Trainer};
@@ -327,7 +329,7 @@ fn within_time<T: Send>(
     on_pool(options.count("threads").unwrap_or_else(cores), control, poll, work)
 }
 
-/// The rows in the order that a training needs, with their memory. `more`: further rows that are sorted as well.
+/// The rows in the order that training needs, with their memory. `more`: additional rows that are sorted too.
 fn judged_rows(
     data: &Dataset,
     input: Input<'_>,
@@ -344,7 +346,7 @@ fn judged_rows(
     Ok(((data, read_report), memory))
 }
 
-/// The parts of a data set as the columns of a training.
+/// The parts of a data set as training columns.
 fn read_columns<'a>(data: &'a Dataset, input: Input<'_>) -> Vec<ReadColumn<'a>> {
     let groups = match input.constraint {
         ListConstraint::Slots => Usage::Role("slot"),
