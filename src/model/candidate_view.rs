@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A view of candidates, as it was when the model was trained.
+/// A candidate view, as it was during training.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CandidateView {
@@ -12,6 +12,6 @@ pub struct CandidateView {
     pub judged: [String; 4],
     /// The CREATE VIEW statement.
     pub sql: String,
-    /// The tables and views that it reads, in the order of their names: the name, and XXH3-64 of the CREATE statement.
+    /// The tables and views that it reads, sorted by name: the name, and the XXH3-64 of the CREATE statement.
     pub tables: Vec<(String, u64)>,
 }

@@ -6,10 +6,10 @@ use crate::data::{Categories, Missing, Quantities};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The algorithm of models that another library trained.
+/// The algorithm name of models trained by another library.
 pub const IMPORTED: &str = "imported";
 
-/// Facts about a model besides its ranker.
+/// Describes a model, apart from its ranker.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Card {
     /// Name of the algorithm.
@@ -28,18 +28,18 @@ pub struct Card {
     /// Map from scores to grade probabilities, a section of the bytes.
     #[serde(skip)]
     pub probability: Option<Probability>,
-    /// The columns that the training read.
+    /// The columns that training read.
     pub columns: TrainingColumns,
-    /// How a missing feature is filled by default.
+    /// How missing features are filled by default.
     pub missing: Missing,
     /// Mean of each feature over the training documents.
     pub means: Vec<f64>,
     /// Whether its documents are matched to slots.
     pub slots: bool,
-    /// The settings of the training, a JSON object.
+    /// The training settings, a JSON object.
     #[serde(with = "super::codec::json_text")]
     pub settings: Value,
-    /// The results of the training, a JSON object.
+    /// The training results, a JSON object.
     #[serde(with = "super::codec::json_text")]
     pub summary: Value,
     /// Objective and gap at each step of the training log.
@@ -47,7 +47,7 @@ pub struct Card {
 }
 
 impl Card {
-    /// Number of features that belong to no category: the first ones.
+    /// Number of features outside categories. These come first.
     pub fn numbers(&self) -> usize {
         self.categories.numbers(self.features.len())
     }

@@ -10,21 +10,21 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::base::param::list;
 use crate::base::{Error, Result};
 
-/// Bytes that bincode reads and allocates at most for a header. The only limit, for a second one would compile each decoder
-/// again.
+/// Most bytes that bincode reads and allocates for a header. There is only one limit, because a second one would compile
+/// each decoder again.
 const MAX_HEADER: usize = 1 << 30;
 
-/// Bytes that bincode counts at most for each byte of a header: a small number is one byte, and counts as its type does.
+/// Most bytes that bincode counts per header byte: a small number takes one byte, but counts as many as its type has.
 const COUNTED: usize = 16;
 
-/// Appends a block to bytes. Called more than once, which avoids a copy of every block in memory.
+/// Appends a block to bytes. Called several times, so that not every block needs a copy in memory.
 pub type Block<'a> = Box<dyn Fn(&mut Vec<u8>) -> Result<()> + 'a>;
 
 /// A ranker as bytes: one header and any number of blocks.
 pub struct Encoded<'a> {
-    /// The part that every use needs.
+    /// The part that is always needed.
     pub header: Vec<u8>,
-    /// The data of one training query each.
+    /// Blocks with the data of one training query each.
     pub blocks: Vec<Block<'a>>,
 }
 
@@ -37,12 +37,12 @@ pub fn encode_header<T: Serialize>(value: &T) -> Result<Vec<u8>> {
         .map_err(|problem| Error::Unsupported(format!("the model cannot be stored: {problem}")))
 }
 
-/// The header of these bytes, all of them. It may refer to them.
+/// Decodes a header that fills these bytes. The result may borrow from them.
 ///
 /// # Errors
-/// Bytes that are not such a header, or continue after it.
+/// Bytes that are not such a header, or that continue after it.
 pub fn decode_header<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T> {
-    // Memory for a text is allocated before its bytes are read, so that a short header has a low limit.
+    // Memory for text is allocated before its bytes are read, so a short header gets a low limit.
     let used_before = MAX_HEADER.saturating_sub(COUNTED.saturating_mul(bytes.len()));
     let mut decoder = DecoderImpl::new(HeaderReader(SliceReader::new(bytes)), config(), ());
     let value =
@@ -70,7 +70,7 @@ impl<'a> BorrowReader<'a> for HeaderReader<'a> {
     }
 }
 
-/// Writes bytes within a header all at once. They are stored like a list of numbers.
+/// Writes bytes within a header in one step. They are stored like a list of numbers.
 ///
 /// # Errors
 /// Errors of the writer.
@@ -82,7 +82,7 @@ fn config() -> impl Config {
     bincode::config::standard().with_limit::<MAX_HEADER>()
 }
 
-/// A JSON object as text: bincode stores no values of unknown types.
+/// A JSON object as text, because bincode cannot store values of unknown type.
 pub(super) mod json_text {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
     use serde_json::Value;
@@ -99,9 +99,9 @@ pub(super) mod json_text {
     }
 }
 
-// Column names by role, as a training read them.
+// Column names by role, as read in training.
 
-/// Names of the columns that a training read from its source; empty for data sets of the Rust API.
+/// Names of the columns that training read from its source; empty for data sets from the Rust API.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrainingColumns {
     /// The query id.

@@ -9,10 +9,10 @@
 //! | 24..32 | size of the header in bytes |
 //! | 32..48 | XXH3-128 of bytes 0..32 and the header: the model's key |
 //! | 48.. | header: bincode of the index (size and XXH3-64 of each block) and of the model's own header |
-//! | then | the blocks, one after the other |
+//! | then | the blocks, concatenated |
 //!
 //! The header gives the position and checksum of each block, so a reader loads only the blocks that it needs. Checksums
-//! detect damage. Forged contents are detected by the decoders.
+//! detect damage; the decoders detect forged contents.
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
@@ -23,7 +23,7 @@ use crate::base::{Error, Result, checkpoint};
 const MAGIC: &[u8; 8] = b"ltrmodel";
 const VERSION: u16 = 8;
 const HASHED: usize = 32;
-/// Size of the prefix of a model that ends with its key.
+/// Size of a model's prefix up to and including the key.
 pub const KEY_END: usize = 48;
 
 /// Identifies a model: equal for equal bytes.
@@ -80,8 +80,8 @@ fn key_of(start: &[u8], header: &[u8]) -> Key {
     hasher.digest128()
 }
 
-/// Writes a header and blocks into one BLOB. Every block is written twice, the first time for its checksum only: then no
-/// more than one block is in memory besides the BLOB.
+/// Writes a header and blocks into one BLOB. Every block is written twice, the first time only to compute its checksum,
+/// so that at most one block is in memory besides the BLOB.
 pub(super) fn seal(model: &[u8], blocks: &[Block<'_>]) -> Result<Vec<u8>> {
     // 1. Length and checksum of each block.
     let mut block_bytes = Vec::new();
@@ -113,7 +113,7 @@ pub(super) fn seal(model: &[u8], blocks: &[Block<'_>]) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The number in the 8 bytes from `at`, which must exist.
+/// The number in the 8 bytes at `at`, which must exist.
 fn number_at(bytes: &[u8], at: usize) -> u64 {
     let mut buffer = [0; 8];
     buffer.copy_from_slice(&bytes[at..at + 8]);
@@ -123,7 +123,7 @@ fn number_at(bytes: &[u8], at: usize) -> u64 {
 /// The key in the first [`KEY_END`] bytes of a model.
 ///
 /// # Errors
-/// Bytes that do not begin like a model of the format version that this crate reads.
+/// Bytes that do not begin like a model in a format version that this crate reads.
 pub fn read_key(bytes: &[u8]) -> Result<Key> {
     if bytes.len() < KEY_END || !bytes.starts_with(MAGIC) {
         return corrupt(format!("{} bytes that do not begin like a model", bytes.len()));

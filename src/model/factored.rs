@@ -5,7 +5,7 @@
 //! ```
 //!
 //! An unknown user has u = 0, so its items are ranked by their biases b. An unknown item has v = 0 and the bias of an item
-//! without ratings. The model keeps which items each user has rated: they are not recommended again.
+//! without ratings. The model stores which items each user has rated, so they are not recommended again.
 //!
 //! Ratings of 1 represent pairs without ratings ([`Implicit`]). With all other items as negatives the scale is 0, and b_i, the
 //! fraction of users that have the item, ranks for unknown users only.
@@ -52,9 +52,9 @@ pub struct RatingTransform {
     pub scale: f64,
 }
 
-/// Gains of higher ratings cannot be squared and summed.
+/// The squared gains of higher ratings would overflow.
 const MAX_RATING_WITH_GAIN: f64 = 100.0;
-/// Nor can larger ratings.
+/// So would larger ratings.
 const MAX_RATING: f64 = 1e100;
 
 impl RatingTransform {
@@ -107,7 +107,7 @@ pub struct Factored {
     pub items: Vec<Id>,
     /// U and V.
     pub factors: Factors,
-    /// a; no ranking depends on it, it is kept for display.
+    /// a. Rankings do not depend on it; it is kept for display.
     pub user_biases: Vec<f64>,
     /// b.
     pub item_biases: Vec<f64>,
@@ -126,7 +126,7 @@ pub struct Factored {
     pub implicit: Option<Implicit>,
 }
 
-/// The index of each id among the known ids, which ascend; `None` for a new id.
+/// The index of each id among the known ids, which are ascending; `None` for a new id.
 ///
 /// # Errors
 /// [`Error::Value`] for an id known with a different type (42 for '42'), or whose type no known id has, and for a REAL
@@ -155,7 +155,7 @@ fn indices(known: &[Id], ids: &[Id], what: &str) -> Result<Vec<Option<usize>>> {
             }
         }
         let (advice, example) = match same {
-            Some(same) => ("the id as the training data have it,", same),
+            Some(same) => ("the id as in the training data,", same),
             None if types.contains(&id.type_name()) => continue,
             None => ("an id of a type in the training data, such as", 0),
         };
@@ -172,12 +172,12 @@ pub struct User {
     pub factors: Vec<f64>,
     /// Indices of the user's rated items, ascending.
     pub rated: Vec<u32>,
-    /// Whether only the biases of items rank for this user: one that is not in the training, and has too few ratings of items
-    /// of the model for an order.
+    /// Whether items are ranked only by their biases for this user, who is not in the training data and has rated too few
+    /// items of the model for an order.
     pub is_new: bool,
 }
 
-/// Which items are recommended.
+/// Which items may be recommended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Candidates {
     /// All items.
@@ -211,7 +211,7 @@ impl Factored {
         indices(&self.items, ids, what)
     }
 
-    /// A user of the training by its index; a new user has factors of 0 and has rated nothing.
+    /// A training user, by index; a new user has zero factors and no ratings.
     pub fn user(&self, index: Option<usize>) -> User {
         let rank = self.factors.rank;
         match index {
@@ -240,7 +240,8 @@ impl Factored {
         User { factors, is_new: rated.len() < self.fewest_ratings(), rated }
     }
 
-    /// Fewest ratings of known items that determine an order. Of pairs without ratings one does: it is above all other items.
+    /// Fewest ratings of known items that determine an order. For pairs without ratings one is enough: it ranks above
+    /// all other items.
     pub fn fewest_ratings(&self) -> usize {
         if self.implicit.is_some() { 1 } else { 2 }
     }

@@ -31,7 +31,7 @@ pub struct GeneralTrees {
     pub inputs: Vec<TreeInput>,
     /// The trees, on the library's features.
     pub forest: GeneralForest,
-    /// The function of all queries: trees have no weights.
+    /// The function for all queries. Trees have no weights.
     #[serde(skip, default = "no_weights")]
     pub function: Arc<Function>,
 }
@@ -62,7 +62,7 @@ impl TreeInput {
         }
     }
 
-    /// The value in the library; NaN is missing, as are values that it does not know.
+    /// The value in the library's format. NaN is missing, and so are values that it does not know.
     fn read<T: Element>(&self, document: &[T]) -> f64 {
         match self {
             Self::Number(feature) => document[*feature].to_f64(),
@@ -96,7 +96,7 @@ impl GeneralTrees {
         self.score_rows(documents, &mut scores[first..]);
     }
 
-    /// Contribution of each feature to a document's score, where a category's is at its first feature; and the base.
+    /// Contribution of each feature to a document's score (a category's is at its first feature), and the base.
     ///
     /// # Errors
     /// Trees without training weights.
@@ -152,7 +152,7 @@ impl GeneralTrees {
                 && match input {
                     TreeInput::Number(_) => range.len() == 1,
                     TreeInput::Category { codes, .. } => {
-                        // Several values can have one code: the spellings of a truth value.
+                        // Several values can share a code: the spellings of a truth value.
                         let mut sorted = codes.clone();
                         sorted.sort_unstable();
                         sorted.dedup();

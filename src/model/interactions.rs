@@ -3,7 +3,7 @@
 //! ```text
 //! w(q) = w_0 + sum over k of phi_k(z) w_k
 //!
-//! z        the numbers among the encoded query features (p); a missing one is 0
+//! z        the numbers among the encoded query features (p); missing ones are 0
 //! phi(z)   z itself, or kernels exp(-gamma |z - z_k|^2) at some training queries z_k
 //! w_k      scaled document feature weights (m)
 //! ```

@@ -12,7 +12,7 @@ use crate::math::{BOUNDED, Random};
 
 pub(super) const TAG: &str = "linear";
 
-/// A function of all queries and its space.
+/// A function for all queries, and its space.
 #[derive(Debug)]
 pub struct Linear {
     /// The space of the function.
@@ -66,7 +66,7 @@ impl Linear {
     }
 }
 
-// Implicit feedback: how pairs of users and items without ratings are learned, and their counts.
+// Implicit feedback: how user-item pairs without ratings are learned, and their counts.
 
 /// How pairs without ratings were learned.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -76,7 +76,7 @@ pub enum Implicit {
         /// alpha: a pair with a count n has the confidence 1 + alpha n.
         count_weight: f64,
     },
-    /// By the loss on pairs, rated 1, and on items without a pair, rated 0.
+    /// By the loss on pairs, rated 1, and on items outside pairs, rated 0.
     Sampled {
         /// Number drawn for each pair.
         negatives: usize,
@@ -90,7 +90,7 @@ pub const MAX_COUNT_WEIGHT: f64 = 1e6;
 /// Largest number of drawn items for each pair.
 pub const MAX_NEGATIVES: usize = 1000;
 
-/// Largest confidence of a pair. Sums of products with larger ones lose the digits of all other pairs.
+/// Largest confidence of a pair. Larger ones would swamp the digits of all other pairs in sums of products.
 const MAX_CONFIDENCE: f64 = 1e9;
 
 impl Implicit {
@@ -116,7 +116,7 @@ impl Implicit {
         Err(Error::Data(format!("{}: the count {count:?} {problem}", origin())))
     }
 
-    /// Whether its numbers are in the range of their options.
+    /// Whether all numbers are in the ranges of their options.
     pub(super) fn is_valid(self) -> bool {
         match self {
             Self::AllItems { count_weight } => (0.0..=MAX_COUNT_WEIGHT).contains(&count_weight),
@@ -124,7 +124,7 @@ impl Implicit {
         }
     }
 
-    /// The items that are drawn for a user with these (ascending); `number` distinguishes users.
+    /// Items drawn for a user who has these items (ascending). `number` distinguishes users.
     pub fn negatives(self, number: usize, seen: &[u32], items: usize) -> Vec<u32> {
         let Self::Sampled { negatives: each, seed } = self else { return Vec::new() };
         let mut random = Random::new(Random::new(seed).bits().wrapping_add(number as u64));

@@ -27,8 +27,8 @@ impl Model {
         let weights = weights.ok_or_else(|| {
             let algorithm = &self.card.algorithm;
             Error::Unsupported(format!(
-                "a model of '{algorithm}' with these settings cannot be a prior; allowed is a model with one linear function, as \
-                 of rank_svm or list_net with kernel \"linear\" and interaction \"none\""
+                "a model of '{algorithm}' with these settings cannot be a prior; use a model with one linear function, such as \
+                 one trained by rank_svm or list_net with kernel \"linear\" and interaction \"none\""
             ))
         })?;
         let features = self.card.features.clone();
@@ -70,7 +70,7 @@ impl LinearPrior {
         if names.len() != self.features.len() {
             return Err("the source and the prior differ in the number of features".to_owned());
         }
-        // Values of categories may differ in case only.
+        // Category values may differ only in case.
         let column = |name: &String| {
             let exact = self.features.iter().position(|other| other == name);
             exact.or_else(|| self.features.iter().position(|other| other.eq_ignore_ascii_case(name)))

@@ -1,12 +1,13 @@
 //! A model: a fitted ranker and everything needed to use it, as one BLOB.
 //!
-//! The BLOB holds nothing volatile (no name, time or number of threads): equal rows and options give equal bytes. Bytes
-//! from a file are untrusted: `envelope` checks the checksums, the decoders check every value and how values fit each other:
+//! The BLOB contains nothing volatile (no name, time or number of threads): equal rows and options give equal bytes.
+//! Bytes from a file are untrusted: `envelope` verifies checksums, and the decoders check every value and the
+//! consistency between values:
 //!
 //! | part | checks besides the range of each number |
 //! |---|---|
 //! | `envelope` | version; blocks fill the bytes after the header |
-//! | `sections` | they are known, ascend and are not empty |
+//! | `sections` | known, ascending, not empty |
 //! | `Model` | names differ; scaling, means and ranker have the features of the names; blocks only where a ranker has them |
 //! | `Scaling`, `Quantiles` | values of quantiles ascend, scores do not fall |
 //! | `Fingerprint` | edges ascend within the range; no bin is empty; bins and missing values are all rows; design effects and degrees of freedom are possible for these counts; it has the query features of the ranker |

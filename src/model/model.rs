@@ -14,10 +14,10 @@ use crate::learn::fit::Loading;
 use crate::learn::space::Scorer;
 use serde::{Deserialize, Serialize};
 
-/// The purpose of the memory used when a model is encoded.
+/// What memory is for while a model is encoded.
 pub const ENCODING: &str = "encoding the model";
 
-/// Advice if that is too much memory.
+/// Advice if encoding needs too much memory.
 pub const SMALLER_MODEL: &str = "use fewer factors, landmarks or queries, or \"fit_at\": \"query_time\"";
 
 #[derive(Debug)]
@@ -30,11 +30,11 @@ pub struct Model {
     pub ranker: Ranker,
     /// Statistics of the training data, for drift checks; `None` for online models and training in buckets.
     pub fingerprint: Option<Fingerprint>,
-    /// Blocks of the bytes that it was read from.
+    /// Blocks in the bytes that the model was read from.
     index: Vec<BlobSpan>,
 }
 
-/// The part of the BLOB that every use needs.
+/// The part of the BLOB that is always needed.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Header<'a> {
     card: Card,
@@ -71,7 +71,7 @@ impl Model {
         Capabilities { pointwise, ..ranker }
     }
 
-    /// The model as a scorer of documents by function.
+    /// The model's scorer of documents, which takes functions.
     ///
     /// # Errors
     /// A model of users and items, which has no features.
@@ -79,7 +79,7 @@ impl Model {
         self.ranker.scorer().ok_or_else(no_features)
     }
 
-    /// Refuses a model that cannot score a document without the other documents of its query.
+    /// Refuses models that cannot score a document without the other documents of its query.
     ///
     /// # Errors
     /// [`Error::NotPointwise`] with the reason.
@@ -91,7 +91,7 @@ impl Model {
         Err(Error::NotPointwise("the model's form \"ranking\" needs all documents of a query".to_owned()))
     }
 
-    /// Refuses a model that cannot compare two documents without the other documents of their query.
+    /// Refuses models that cannot compare two documents without the other documents of their query.
     ///
     /// # Errors
     /// [`Error::NotPointwise`] with the reason.
@@ -138,7 +138,7 @@ impl Model {
         self.encode(&mut Reservation::default())
     }
 
-    /// The BLOB. `memory`: counts the model, its bytes twice, and the copy decoded from them; blocks count their bytes only.
+    /// The BLOB. `memory` counts the model, its bytes twice, and the copy decoded from them; blocks count only their bytes.
     ///
     /// # Errors
     /// As [`Self::to_bytes`]; too much memory.
@@ -157,7 +157,7 @@ impl Model {
         drop(ranker);
         let bytes = super::envelope::seal(&encoded, &blocks)?;
         drop(encoded);
-        // Blocks hold rows that were checked before the fit, so only the header can be wrong.
+        // Blocks contain rows that were checked before the fit, so only the header can be wrong.
         let end = header_end(&bytes, bytes.len() as u64)?;
         match Self::from_header(&bytes[..end], bytes.len() as u64) {
             Ok(_) => Ok(bytes),
@@ -165,7 +165,7 @@ impl Model {
         }
     }
 
-    /// Checks a model of one function that was read from a text.
+    /// Checks a model with one function that was read from text.
     ///
     /// # Errors
     /// [`Error::Corrupt`] for values that [`Model::from_bytes`] would refuse.

@@ -25,10 +25,10 @@ pub const RECORDED_ROUNDS: usize = 1000;
 /// Largest budget of support documents (option `budget`).
 pub const MAX_BUDGET: usize = 100_000;
 
-/// Sums over rounds differ from the record by rounding.
+/// Tolerance for rounding between sums over rounds and the record.
 const ROUNDED: f64 = 1.0 + 1e-9;
 
-/// The average of more rounds is not exact.
+/// The average over more rounds would be inexact.
 const MAX_ROUNDS: u64 = 1 << 53;
 
 /// Choices that hold for every round; stored with the model.
@@ -55,7 +55,7 @@ pub struct RoundRecord {
     pub loss: f64,
     /// f_t(w_t), equation (13); 0 without a loss.
     pub surrogate: f64,
-    /// Number of documents that f_t has a term above 0 of; 0 if w was not changed.
+    /// Number of documents with a positive term in f_t; 0 if w was not changed.
     pub active_documents: u32,
 }
 
@@ -142,7 +142,7 @@ impl OnlineState {
         }
     }
 
-    /// Adds a round to the record. Forgets the oldest one if there are too many.
+    /// Adds a round to the record. Drops the oldest one if there are too many.
     pub fn add_record(&mut self, round: RoundRecord) {
         if self.record.len() == RECORDED_ROUNDS {
             self.record.pop_front();
@@ -183,7 +183,7 @@ impl OnlineState {
         };
         let counted =
             [self.cumulative_loss, self.cumulative_surrogate, self.squared_steps, self.largest_norm];
-        // Totals of the record, and possible totals of the earlier rounds.
+        // Totals of the record, and the possible totals of earlier rounds.
         let loss: f64 = self.record.iter().map(|round| round.loss).sum();
         let surrogate: f64 = self.record.iter().map(|round| round.surrogate).sum();
         let with =
@@ -230,7 +230,7 @@ pub struct Online {
 }
 
 impl Online {
-    /// A ranker with what these rules have learned.
+    /// A ranker with the state learned under these rules.
     pub fn new(rules: OnlineRules, state: OnlineState) -> Self {
         let weights = if rules.average { state.average() } else { state.weights.clone() };
         let objective = state.cumulative_surrogate / state.rounds.max(1) as f64;
@@ -249,12 +249,15 @@ impl Online {
         require(
             "online ranker",
             &[
-                (rules.budget.is_some() == state.support.is_some(), "a budget with a kernel only"),
+                (rules.budget.is_some() == state.support.is_some(), "a budget only with a kernel"),
                 (
                     rules.budget.is_none_or(|budget| (1..=MAX_BUDGET).contains(&budget)),
                     "a budget of at most 100000",
                 ),
-                (rules.budget.is_none_or(|budget| state.weights.len() <= budget), "a budget that is kept"),
+                (
+                    rules.budget.is_none_or(|budget| state.weights.len() <= budget),
+                    "support documents within the budget",
+                ),
                 (is_positive(rules.learning_rate), "a positive learning rate"),
             ],
         )?;

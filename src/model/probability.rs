@@ -25,15 +25,15 @@ impl Probability {
         if a[0] >= b[0] || score <= a[0] {
             return a[1];
         }
-        // Halves: differences of finite scores are finite.
+        // Halve first, so that differences of finite scores are finite.
         let share = (0.5 * score - 0.5 * a[0]) / (0.5 * b[0] - 0.5 * a[0]);
         (a[1] + share * (b[1] - a[1])).clamp(a[1], b[1])
     }
 
-    /// Refuses a map that no training writes.
+    /// Refuses a map that training would not write.
     ///
     /// # Errors
-    /// What it must be.
+    /// The requirement that does not hold.
     pub(super) fn validate(&self) -> Result<()> {
         let Self { threshold, knots } = self;
         let ascends = |pair: &[[f64; 2]]| pair[0][0] < pair[1][0] && pair[0][1] <= pair[1][1];

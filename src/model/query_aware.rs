@@ -1,4 +1,4 @@
-//! What rankers whose functions depend on query features share.
+//! The interface shared by rankers whose functions depend on query features.
 
 use crate::base::{Control, Result};
 use crate::data::QueryFeatureRule;

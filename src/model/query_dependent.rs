@@ -5,9 +5,9 @@
 //!
 //! n: number of training queries; N_i: documents of query i; pi_i: its weight for the target (`smoothing`); omega_i: its
 //! weight in the data; L: the loss; |f|: the norm of the `space`; f0: 0, or the function of all queries (`fit`),
-//! which may have other weights for each query (`interactions`). With individual smoothing only the target's own judgments
-//! count and n is 1 (3.4).
-//! The functions of the training queries are stored. Others are fitted at query time, from the stored judgments.
+//! which may have other weights for each query (`interactions`). With individual smoothing, only the target's own judgments
+//! count, and n is 1 (3.4).
+//! The functions of training queries are stored. All others are fitted at query time, from the stored judgments.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
@@ -27,7 +27,7 @@ use crate::learn::space::{Function, Scorer, Space};
 use crate::math::{are_bounded, is_positive};
 
 pub(super) const TAG: &str = "query_dependent";
-/// The form whose penalty shrinks to a function with interactions.
+/// The form whose penalty shrinks towards a function with interactions.
 const PRIOR_TAG: &str = "query_dependent_prior";
 /// All forms.
 pub(super) const TAGS: [&str; 2] = [TAG, PRIOR_TAG];
@@ -86,7 +86,7 @@ pub struct QueryDependent {
 }
 
 impl QueryDependent {
-    /// A ranker from components that agree in the number of queries.
+    /// Assembles a ranker from components with the same number of queries.
     pub fn new(neighborhood: Neighborhood, fit: LocalFit, training: TrainingQueries) -> Self {
         let indices = training.ids.iter().cloned().enumerate().map(|(index, id)| (id, index)).collect();
         let blocks = &neighborhood.blocks;
@@ -116,7 +116,7 @@ impl QueryDependent {
         self.index(id, features).and_then(|index| self.training.functions.get(index)).cloned()
     }
 
-    /// Whether a query is a training query with exactly these scaled features. Without a difference it counts as novel.
+    /// Whether a query is a training query with exactly these scaled features. Without a difference it counts as new.
     pub fn target(&self, id: &Id, features: &[f64]) -> Target {
         let Smoothing { neighbors, novel_neighbors, .. } = self.neighborhood.smoothing;
         match self.index(id, features) {
@@ -125,21 +125,21 @@ impl QueryDependent {
         }
     }
 
-    /// As [`Self::target`] for features without an id: the features of a training query mean that query.
+    /// Like [`Self::target`], for features without an id: the features of a training query refer to that query.
     pub fn target_of(&self, features: &[f64]) -> Target {
         let rows = self.neighborhood.features.rows();
         let id = rows.into_iter().zip(&self.training.ids).find(|(row, _)| row.iter().eq(features));
         id.map_or(Target::Novel, |(_, id)| self.target(id, features))
     }
 
-    /// The index of a training query with exactly these scaled features. Without other functions its id is enough.
+    /// The index of a training query with exactly these scaled features. If there are no other functions, its id is enough.
     fn index(&self, id: &Id, features: &[f64]) -> Option<usize> {
         let index = *self.indices.get(id)?;
         let by_id = self.neighborhood.smoothing.kind == SmoothingKind::Individual;
         (by_id || self.neighborhood.features.row(index).iter().eq(features)).then_some(index)
     }
 
-    /// Whether functions can be fitted for new queries; else their only function is 0.
+    /// Whether functions can be fitted for new queries; otherwise their function is 0.
     pub fn fits_new_queries(&self) -> bool {
         self.neighborhood.smoothing.kind != SmoothingKind::Individual || self.fit.spec.center.is_some()
     }
@@ -191,7 +191,7 @@ impl QueryDependent {
 
     pub(super) fn encode(&self) -> Result<Encoded<'_>> {
         let blocks = &self.neighborhood.blocks;
-        // Individual smoothing never uses the data of another query, so no block is stored.
+        // Individual smoothing never uses another query's data, so no block is stored.
         let stores_blocks = self.neighborhood.smoothing.kind != SmoothingKind::Individual;
         let functions = &self.training.functions;
         let header = Header {

@@ -36,8 +36,8 @@ pub struct Ensemble {
     values: Vec<f64>,
 }
 
-/// A sum of functions of documents. Those with more features than the scaling gives have query features after the scaled
-/// ones: trees all encoded ones, other functions the numbers among them.
+/// A sum of functions of documents. Functions with more features than the scaling produces have query features after the
+/// scaled ones: trees have all encoded ones, other functions only the numbers.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct QuerySum {
     rule: QueryFeatureRule,
@@ -121,7 +121,7 @@ impl QueryAware for QueryTrees {
     fn sees(&self, position: usize) -> bool {
         let Self::Sum(sum) = self else { return true };
         let joins = |member: &Member| member.space.width() > member.scaling.width(sum.space.width());
-        // Trees see all query features, other functions the numbers.
+        // Trees see all query features; other functions see only numbers.
         let sees = |member: &Member| member.space.trees().is_some() || sum.rule.is_number(position);
         sum.space.members.iter().any(|member| joins(member) && sees(member))
     }
@@ -141,12 +141,12 @@ impl QuerySum {
     }
 }
 
-/// The trees of documents with `width` features for a query with these encoded features: leaves that its documents do not
-/// reach have the values of those that they reach.
+/// The trees of documents with `width` features for a query with these encoded features. Leaves that its documents cannot
+/// reach get the values of the leaves that they can.
 pub fn fill(forest: &Forest, values: &[f64], width: usize, features: &[f64]) -> (Forest, Vec<f64>) {
     let (depth, splits) = (forest.depth(), forest.splits().collect::<Vec<Split>>());
     let of_query = |split: &Split| split.feature >= width;
-    // A split of query features becomes a copy of one of documents, whose answer the values do not depend on.
+    // A split on query features becomes a copy of a split on documents; the values do not depend on its answer.
     let any = splits.iter().find(|split| !of_query(split)).copied();
     let any = any.unwrap_or(Split { feature: 0, threshold: 0.0, missing_above: false });
     let (mut of_documents, mut filled) = (splits.clone(), Vec::with_capacity(values.len()));

@@ -1,4 +1,4 @@
-//! Fitted rankers: the six forms that training produces, and trees of other libraries.
+//! Fitted rankers: the six forms that training produces, and trees from other libraries.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::learn::space::{Function, Scorer};
 pub enum Ranker {
     /// One function for all queries.
     Linear(Linear),
-    /// One function for all queries, whose online training can continue.
+    /// One function for all queries, trained online; training can continue.
     Online(Box<Online>),
     /// One function per query.
     QueryDependent(Box<QueryDependent>),
@@ -28,7 +28,7 @@ pub enum Ranker {
     Interactions(Box<Interactions>),
     /// Trees that also split on query features.
     QueryTrees(Box<QueryTrees>),
-    /// Trees that another library trained.
+    /// Trees trained by another library.
     GeneralTrees(Box<GeneralTrees>),
     /// Factors of users and items, scored by id.
     Factored(Box<Factored>),
@@ -38,11 +38,11 @@ pub enum Ranker {
 #[allow(clippy::struct_excessive_bools, reason = "four independent abilities")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities {
-    /// It scores one document without the other documents of the query.
+    /// Scores a document without the other documents of the query.
     pub pointwise: bool,
-    /// The score is a weighted sum of scaled features.
+    /// Scores are weighted sums of scaled features.
     pub linear: bool,
-    /// It reads document features.
+    /// Reads document features.
     pub has_features: bool,
     /// The function depends on the query.
     pub query_dependent: bool,
@@ -62,7 +62,7 @@ impl Ranker {
         }
     }
 
-    /// The function of all queries, in the forms that have one.
+    /// The function for all queries, in forms that have one.
     pub fn global_function(&self) -> Option<&Arc<Function>> {
         match self {
             Self::GeneralTrees(trees) => Some(&trees.function),
@@ -70,7 +70,7 @@ impl Ranker {
         }
     }
 
-    /// The ranker as one with a function of all queries.
+    /// The ranker, if it has one function for all queries.
     pub fn as_linear(&self) -> Option<&Linear> {
         match self {
             Self::Linear(linear) => Some(linear),
@@ -79,12 +79,12 @@ impl Ranker {
         }
     }
 
-    /// The ranker as one with a function per query.
+    /// The ranker, if it has a function per query.
     pub fn as_query_dependent(&self) -> Option<&QueryDependent> {
         if let Self::QueryDependent(ranker) = self { Some(ranker) } else { None }
     }
 
-    /// The ranker as one whose functions depend on query features.
+    /// The ranker, if its functions depend on query features.
     pub fn as_query_aware(&self) -> Option<&dyn QueryAware> {
         match self {
             Self::QueryDependent(ranker) => Some(&**ranker),
@@ -94,17 +94,17 @@ impl Ranker {
         }
     }
 
-    /// The ranker as trees that also split on query features.
+    /// The ranker, if it is trees that also split on query features.
     pub fn as_query_trees(&self) -> Option<&QueryTrees> {
         if let Self::QueryTrees(trees) = self { Some(trees) } else { None }
     }
 
-    /// The ranker as trees that another library trained.
+    /// The ranker, if it is trees from another library.
     pub fn as_general_trees(&self) -> Option<&GeneralTrees> {
         if let Self::GeneralTrees(trees) = self { Some(trees) } else { None }
     }
 
-    /// The ranker as a scorer of documents by function; `None` for rankers without features.
+    /// The scorer of documents, which takes functions; `None` for rankers without features.
     pub fn scorer(&self) -> Option<&dyn Scorer> {
         match self {
             Self::Linear(linear) => Some(linear.scorer()),
@@ -114,12 +114,12 @@ impl Ranker {
         }
     }
 
-    /// How query features are computed, in the form that uses any.
+    /// How query features are computed, in forms that use any.
     pub fn query_rule(&self) -> Option<&QueryFeatureRule> {
         self.as_query_aware().map(QueryAware::query_rule)
     }
 
-    /// Names of the query features that it reads from a source; empty if it computes or uses none of them.
+    /// Names of the query features that it reads from a source; empty if it computes them or uses none.
     pub fn named_query_features(&self) -> &[String] {
         let rule = self.query_rule().filter(|rule| rule.kind == QueryFeatureKind::Named);
         rule.map_or(&[], |rule| &rule.names)

@@ -1,5 +1,5 @@
-//! Sections: optional parts of a model. A model without a section keeps its bytes when a version of the
-//! library adds one; a library refuses sections that it doesn't know.
+//! Sections: optional parts of a model. When a new version of the library adds a section, models without
+//! it keep their bytes. The library refuses sections that it does not know.
 //!
 //! A new section is a field of [`Card`] that serde skips, and its name in the table below. A field with its default value is
 //! not stored.

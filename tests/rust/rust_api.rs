@@ -362,7 +362,7 @@ fn an_id_of_another_type_is_not_a_new_user() {
         |user: Id, options: &RecommendOptions| model.recommend(user, options).unwrap_err().to_string();
     assert_eq!(
         problem("3".into(), &options),
-        "user: got '3' (TEXT), allowed is the id as the training data have it, 3 (INTEGER)"
+        "user: got '3' (TEXT), allowed is the id as in the training data, 3 (INTEGER)"
     );
     assert!(problem("bob".into(), &options).contains("such as 0 (INTEGER)"));
     let among = RecommendOptions { candidates: Some(vec!["4".into()]), ..options.clone() };

@@ -186,7 +186,7 @@ fn other_models_and_other_features_are_refused() {
         train(&connection, algorithm, source, &options);
         let error = refusal(&connection, "rank_svm", "small", &json!({"prior": format!("@{name}")}));
         assert!(error.contains(&format!("option 'prior' \"@{name}\": a model of '{algorithm}'")), "{error}");
-        assert!(error.contains("allowed is a model with one linear function"), "{error}");
+        assert!(error.contains("use a model with one linear function"), "{error}");
     }
     train(&connection, "rank_svm", "large", &json!({"name": "large", "lambda": 1}));
     let prior = json!({"prior": "@large"});
