@@ -13,8 +13,8 @@ pub type Fit<'a> = dyn Fn(&Control) -> Result<Function> + Sync + 'a;
 
 /// The function of the query with these features; `None` for a model with one function for all queries.
 ///
-/// If the function must be fitted, `run` gets the encoded query features and the fit. It loads the blocks that the fit needs
-/// and chooses threads and limits.
+/// If the function must be fitted, `run` gets the encoded query features and the fit. `run` must load the blocks that
+/// the fit needs and choose threads and limits.
 ///
 /// # Errors
 /// Query features that are missing or superfluous; a model without functions for new queries.
@@ -65,7 +65,7 @@ pub struct FeatureWeight {
     pub feature: String,
     /// The weight of the scaled value.
     pub weight: f64,
-    /// The weight of the value before scaling; `None` if the scaling is not affine.
+    /// The weight of the unscaled value; `None` if the scaling is not affine.
     pub raw_weight: Option<f64>,
     /// The value that scaling maps to 0; `None` if the scaling is not affine.
     pub center: Option<f64>,
@@ -74,8 +74,8 @@ pub struct FeatureWeight {
     pub scale: Option<f64>,
 }
 
-/// The weights of every scaled feature. In an affine scaling, sums of `raw_weight` times value order the documents of a query
-/// as their scores do.
+/// The weight of every scaled feature. If the scaling is affine, sums of `raw_weight` times value order the documents of a
+/// query like their scores.
 ///
 /// # Errors
 /// A model whose scores are not weighted sums of features.
@@ -105,9 +105,9 @@ fn check_linear(model: &Model) -> Result<()> {
     Err(Error::Unsupported(problem.to_owned()))
 }
 
-// Cache of the functions fitted for new queries, for the next call.
+// A cache of functions fitted for new queries, kept between calls.
 
-/// The cache: functions by the key of their model, the bits of the query features, and the kind of target.
+/// Functions by model key, bits of the query features, and kind of target.
 #[derive(Debug)]
 pub struct FitCache(BoundedCache<(Key, Vec<u64>), Arc<Function>>);
 

@@ -1,4 +1,4 @@
-//! The importance of features: how much a metric loses if the values of a feature are permuted within each query (Breiman 2001;
+//! Permutation importance: how much a metric drops if the values of a feature are permuted within each query (Breiman 2001;
 //! Fisher, Rudin and Dominici 2019).
 
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use crate::model::Model;
 /// Permutations per feature and query. A query's loss is the mean over them.
 const PERMUTATIONS: usize = 10;
 
-/// Scores of a query that are in memory together.
+/// Largest number of a query's scores in memory at once.
 const SCORES: usize = 1 << 20;
 
 /// Numbers per document for kernels that are products.
 const KERNEL_NUMBERS: usize = 400;
 
-/// Columns of a query that are permuted together.
+/// Number of a query's columns that are permuted together.
 fn inputs_at_once(documents: usize) -> usize {
     (SCORES / (PERMUTATIONS * documents).max(1)).max(1)
 }
@@ -36,7 +36,7 @@ pub struct ImportanceSpec<'a> {
     pub undefined: Undefined,
     /// Seed of the permutations.
     pub seed: u64,
-    /// The test whose interval is computed over queries.
+    /// The test that gives the interval over queries.
     pub test: PairedTest,
 }
 
@@ -66,7 +66,7 @@ pub fn importance(
     let inputs = model.card.categories.inputs(n);
     let _memory =
         control.reserve(bytes(data, spec, scorer), "the importance of features", "give fewer queries")?;
-    // 1. Losses of queries. Each query has its own random numbers, so threads do not matter.
+    // 1. Losses of queries. Each query has its own random numbers, so the number of threads does not matter.
     let scaled = model.scaling.matrix(data.features.clone(), &data.offsets, control)?;
     let mut random = Random::new(spec.seed);
     let seeds: Vec<u64> = (0..data.n_queries()).map(|_| random.bits()).collect();
@@ -116,7 +116,7 @@ fn bytes(data: &Dataset, spec: &ImportanceSpec<'_>, scorer: &dyn Scorer) -> u64 
 /// Metric values of a query.
 struct Losses {
     before: Vec<Option<f64>>,
-    /// With each feature permuted, the mean over permutations.
+    /// Values with each feature permuted, averaged over permutations.
     after: Vec<Vec<Option<f64>>>,
 }
 
@@ -127,7 +127,7 @@ struct Query<'a> {
     /// Scaled features.
     rows: Matrix,
     labels: &'a [f64],
-    /// The constraint of its list, and the groups of its documents.
+    /// The list constraint, and the groups of the documents.
     groups: (ListConstraint, &'a [RowGroup]),
     spec: &'a ImportanceSpec<'a>,
 }
@@ -173,7 +173,7 @@ impl Query<'_> {
         Ok(Losses { before, after })
     }
 
-    /// Mean metrics over permutations, from the scores of one permutation at a time.
+    /// Averages metrics over permutations, one permutation's scores at a time.
     fn mean_values(&self, scores: &[f64], control: &Control) -> Result<Vec<Option<f64>>> {
         let mut sums = vec![Some(0.0); self.spec.metrics.len()];
         for scores in scores.chunks_exact(self.rows.rows()) {

@@ -29,7 +29,7 @@ impl Evaluation {
         self.means.extend(other.means);
     }
 
-    /// Removes metrics by their numbers.
+    /// Removes metrics, given their indices.
     pub fn remove(&mut self, metrics: std::ops::Range<usize>) {
         for values in &mut self.values {
             values.drain(metrics.clone());
@@ -38,7 +38,7 @@ impl Evaluation {
     }
 }
 
-/// A warning if no document is relevant. `source`: where they come from.
+/// A warning if no document is relevant. `source`: where the documents come from.
 pub fn without_relevant(data: &Dataset, source: impl fmt::Display) -> Option<String> {
     (!data.relevance.iter().any(|relevance| *relevance > 0.0)).then(|| {
         format!(
@@ -103,7 +103,7 @@ pub fn selected_rows(
     Ok(rows)
 }
 
-/// Scores with the rows of each query that are not selected below those that are.
+/// Scores in which each query's unselected rows are below the selected ones.
 ///
 /// # Errors
 /// As [`selected_rows`].
@@ -128,7 +128,7 @@ pub fn constrained_scores(
 
 // Mean grades of documents with about the same score.
 //
-// The queries are the sample. Grades of one query depend on each other, so a bin has a cluster-robust interval for a ratio
+// The sample consists of queries. Grades within a query are dependent, so a bin has a cluster-robust interval for a ratio
 // (Cochran 1977, Sampling Techniques, section 9A.1). With n documents and the mean grade g, query q adds
 // u_q = sum over its documents in the bin of (grade - g). The variance of g is m / (m - 1) sum_q u_q^2 / n^2 for m queries,
 // and the interval has the quantile of Student's t with m - 1 degrees of freedom. Documents must be judged independently
@@ -136,13 +136,13 @@ pub fn constrained_scores(
 
 const BINS: usize = 10;
 
-/// Scores closer than this fraction of their range to the smallest score of a bin stay in the bin.
+/// Scores within this fraction of the range above a bin's smallest score stay in that bin.
 const NEAR: f64 = 1.0 / 500.0;
 
-/// Probability that an interval does not cover.
+/// Probability that an interval misses the true value.
 const TAIL: f64 = 0.05;
 
-/// Documents with about the same score.
+/// A bin of documents with about the same score.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CalibrationBin {
     /// Number of documents.
@@ -225,8 +225,8 @@ mod tests {
     use super::*;
     use crate::math::Random;
 
-    /// The coverage of the true mean grade, 0, in 400 data sets of 60 queries. Half of the variance of a
-    /// grade belongs to its query, and scores of a query are close to each other.
+    /// The coverage of the true mean grade, 0, in 400 data sets of 60 queries. Half of a grade's variance
+    /// is between queries, and scores within a query are close to each other.
     #[test]
     fn intervals_cover_if_grades_of_a_query_depend_on_each_other() {
         let mut random = Random::new(1);

@@ -1,11 +1,11 @@
-//! Maximal marginal relevance (Carbonell and Goldstein 1998): each next document is the one with the largest
+//! Maximal marginal relevance (Carbonell and Goldstein 1998): the next document is always the one with the largest
 //!
 //! ```text
-//! (1 - w) * relevance - w * max over the documents before it of the cosine of their vectors
+//! (1 - w) * relevance - w * max over the documents before it of the cosine of the two vectors
 //! ```
 //!
-//! Relevance is the score, scaled to 0..1 within the query. A document without a vector, or with a vector of zeros, is similar to
-//! none. Ties are broken by score, then by position.
+//! Relevance is the score, scaled to 0..1 within the query. A document whose vector is missing or zero is similar to no
+//! other. Ties are broken by score, then by position.
 #![allow(clippy::needless_range_loop, reason = "the packaged library inlines few iterators (`math::lanes`)")]
 
 use crate::base::{Ticks, bytes_of};
@@ -18,7 +18,7 @@ pub struct UnitVectors {
     values: Vec<f32>,
 }
 
-/// Numbers that are added together.
+/// Width of the lanes in which numbers are added.
 const LANES: usize = 16;
 
 impl UnitVectors {
@@ -33,9 +33,9 @@ impl UnitVectors {
         Self { width, values: Vec::with_capacity(vectors * width) }
     }
 
-    /// Adds a vector, which is empty if the document has none.
+    /// Adds a vector; empty if the document has none.
     pub fn push(&mut self, vector: &[f64]) {
-        // The squares of the largest numbers are not finite.
+        // Squares of the largest numbers would overflow.
         let largest = vector.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
         let unit = if largest > 0.0 { 1.0 / largest } else { 0.0 };
         let scaled: Vec<f64> = vector.iter().map(|value| value * unit).collect();
@@ -49,7 +49,7 @@ impl UnitVectors {
 }
 
 simd! {
-    /// Raises the largest cosine of each of these rows to that with a chosen row.
+    /// Updates each row's largest cosine with its cosine to a chosen row.
     fn raise<'a>(values: &'a [f32], width: usize, chosen: usize, rows: &'a [usize], nearest: &'a mut [f64]) {
         let of = |row: usize| values[row * width..(row + 1) * width].as_chunks::<LANES>().0;
         let chosen = of(chosen);
@@ -70,7 +70,7 @@ simd! {
 pub fn mmr(scores: &[f64], vectors: &UnitVectors, w: f64, k: usize) -> Vec<usize> {
     let mut left = descending(scores);
     let (Some(&best), Some(&worst)) = (left.first(), left.last()) else { return left };
-    // Halves: the difference of the largest numbers is finite.
+    // Halve first, so that differences of the largest numbers are finite.
     let range = scores[best] / 2.0 - scores[worst] / 2.0;
     let relevance =
         |row: usize| if range > 0.0 { (scores[row] / 2.0 - scores[worst] / 2.0) / range } else { 0.0 };

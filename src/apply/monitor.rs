@@ -8,35 +8,35 @@
 //! | `new_users`, `new_items` | fraction of rows | .1 | .25 |
 //! | `metric` | value | 2 standard errors worse than in validation | 3 |
 //!
-//! Few queries give large values by chance. So the limits of the first three are at least the value that data without a
-//! change exceed with a probability of about .001. The queries are independent, the documents of a query are not: n values
-//! with the design effect d count as n / d independent ones (`data/query_distance.rs`).
+//! Small samples of queries can have large values by chance. So the limits of the first three kinds are at least the
+//! value that unchanged data exceed with a probability of about .001. Queries are independent, but the documents of a query
+//! are not: n values with a design effect d count as n / d independent ones (`data/query_distance.rs`).
 //!
 //! * PSI = sum over the K bins of (p - q) log(p / q), p and q the fractions of later and training values. Half an
 //!   independent value is added to each bin, so no fraction is 0. The limits .1 and .25 are conventional (Siddiqi
 //!   2006, Credit Risk Scorecards). Without a change, the PSI of n later and m training values is distributed as
 //!   (d / n + d' / m) times a chi-square (Yurdakul 2018; Rao & Scott 1981). Design effects are estimated, so the
 //!   quantile is taken from F, with the degrees of freedom of Satterthwaite (1946) for a sum of two variances (Thomas &
-//!   Rao 1987). The design effect of later values is at least the design effect of the training for queries of their
-//!   size: few queries say little about it.
-//! * Whole queries are compared for `outside`. Without a change, each of later and training queries is equally likely
-//!   to have the smallest or the largest value. So the number of later queries beyond M training queries is
-//!   beta-binomial with the parameters 2 and M - 1 (Wilks 1941). The limit is the fraction of values that this many
-//!   queries contribute.
-//! * The limit of `missing` is a difference of fractions in standard errors, by the t distribution. It is at most half way
+//!   Rao 1987). The design effect of later values is at least the training's, adjusted for query size, because a few
+//!   queries do not determine it well.
+//! * For `outside`, whole queries are compared. Without a change, all queries, later or in training, are equally
+//!   likely to have the smallest or the largest value. So the number of later queries with values outside the
+//!   range of M training queries is beta-binomial with the parameters 2 and M - 1 (Wilks 1941). The limit is the
+//!   fraction of values that so many queries contribute.
+//! * The limit of `missing` is a difference of fractions in standard errors, with a t distribution, but at most halfway
 //!   from the training fraction to 1.
-//! * `metric` has the standard error of the difference of two means over queries. The variance of later queries is at
-//!   least the variance of the validation queries: equal values of few queries say little. Only the mean of the validation
-//!   has the factor for shared training queries, because one function ranks the later ones.
+//! * `metric` has the standard error of the difference of two means over queries. The variance over later queries is
+//!   taken to be at least the variance over validation queries, because a few queries can have equal values by chance. Only
+//!   the validation mean has the factor for shared training queries, because one function ranks the later ones.
 
 use super::paired::{f_quantile, t_quantile};
 use crate::base::{checkpoint, named};
 use crate::cost::metric::{Better, StandardError};
 use crate::data::{Observed, Profile};
 
-/// The probability that data without a change exceed a limit.
+/// The probability that unchanged data exceed a limit.
 const RARE: f64 = 0.001;
-/// The probabilities of a difference below -2 and below -3 standard errors, by the normal distribution.
+/// The normal probabilities of a difference below -2 and below -3 standard errors.
 const STANDARD_ERRORS: (f64, f64) = (0.022_750_131_948_179_21, 0.001_349_898_031_630_094_6);
 
 /// The action that a finding calls for.
@@ -44,9 +44,9 @@ const STANDARD_ERRORS: (f64, f64) = (0.022_750_131_948_179_21, 0.001_349_898_031
 pub enum Status {
     /// Nothing.
     Ok,
-    /// A look.
+    /// Worth a look.
     Warning,
-    /// An action.
+    /// Needs action.
     Alert,
 }
 
@@ -60,11 +60,11 @@ pub struct Finding {
     pub name: Option<String>,
     /// The value in the later data.
     pub value: Option<f64>,
-    /// The value in the training.
+    /// The value in training.
     pub reference: Option<f64>,
     /// The limit of a warning: beyond it the status is not `ok`.
     pub threshold: Option<f64>,
-    /// The action that it calls for.
+    /// What the finding calls for.
     pub status: Status,
 }
 
@@ -93,7 +93,7 @@ impl Finding {
         Self { kind, name, value, reference, threshold: None, status: Status::Ok }
     }
 
-    /// A column that only one of the two has.
+    /// A column that exists only in the training data or only in the later data.
     pub fn column(kind: &'static str, name: String, status: Status) -> Self {
         Self { status, ..Self::fact(kind, Some(name), None, None) }
     }
@@ -132,7 +132,7 @@ impl Finding {
     }
 }
 
-/// Drift, values outside of the range, and missing values of one feature. `queries`: number of training queries;
+/// Drift, values outside the range, and missing values of a feature. `queries`: number of training queries;
 /// `may_miss`: whether the model ranks documents without the feature.
 pub fn feature_findings(
     name: &str,
@@ -152,7 +152,7 @@ pub fn feature_findings(
     }
     let (share, reference) = (later.missing_share(), training.missing_share());
     let chance = missing_by_chance(training, later, queries);
-    // A column without any value is never chance, however few the queries are.
+    // A column without any value is never due to chance, however few queries there are.
     let limit = |least: f64| (reference + chance.max(least)).min(0.5 * (reference + 1.0));
     let limits = if may_miss { (limit(0.05), limit(0.2)) } else { (0.0, 0.0) };
     findings.push(Finding::share("missing", name(), share, reference, limits));
@@ -207,8 +207,8 @@ fn degrees(parts: [(f64, u64); 2]) -> f64 {
     (1.0 / squares).max(1.0)
 }
 
-/// The fraction of values that the queries can contribute outside the range of `m` training queries by chance.
-/// The queries with the most values outside are counted.
+/// The fraction of values that can be outside the range of `m` training queries by chance, counting the queries
+/// with the most values outside.
 fn outside_by_chance(m: u64, later: &Observed) -> f64 {
     let (n, m) = (later.queries as f64, m as f64);
     // The probability of 0, 1, ... queries, until the sum is close to 1.
@@ -226,7 +226,7 @@ fn outside_by_chance(m: u64, later: &Observed) -> f64 {
     outside as f64 / later.count() as f64
 }
 
-/// The difference of missing fractions that is exceeded by chance.
+/// The largest difference of missing fractions that may be due to chance.
 fn missing_by_chance(training: &Profile, later: &Observed, queries: u64) -> f64 {
     let (n, m) = ((later.count() + later.missing) as f64, (training.count() + training.missing) as f64);
     let share = (later.missing + training.missing) as f64 / (n + m);
@@ -248,8 +248,8 @@ mod tests {
     #[test]
     fn later_queries_have_another_factor_than_validation() {
         let then = StandardError { error: 0.1, factor: 1.5, queries: 1_000_000 };
-        // The variance of a query is .01 * 10^6. Later queries are a quarter in number, so their mean has 4 times the
-        // variance.
+        // The variance of a query is .01 * 10^6. There are a quarter as many later queries, so their mean has 4 times
+        // the variance.
         let values = vec![(0.5, 1.0); 250_000];
         let limit = |best: f64, better: Better| {
             let found = Finding::metric("m".into(), &values, 0.5, Some((best, then)), better);

@@ -2,7 +2,8 @@
 //! and p-value.
 //!
 //! Four of the five tests that Smucker, Allan and Carterette (2007) compare for information retrieval: randomization,
-//! Student's t, bootstrap, and Wilcoxon signed-rank. Sums have a fixed order: same bits on any number of threads.
+//! Student's t, bootstrap, and Wilcoxon signed-rank. Sums have a fixed order, so results are bit-identical for any
+//! number of threads.
 
 #[cfg(test)]
 mod tests;
@@ -12,7 +13,8 @@ use special::Beta;
 use crate::base::{Ticks, bytes_of, named};
 use crate::math::{Random, compare, normal, sort_ascending, sort_items};
 
-/// Sums that differ by less than this fraction of the sum of absolute values are equal: rounding alone can cause that.
+/// Sums that differ by less than this fraction of the sum of absolute values count as equal: rounding alone can explain
+/// the difference.
 const TIE: f64 = 1e-12;
 
 /// How the p-value and the interval are computed.

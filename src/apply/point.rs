@@ -31,10 +31,10 @@ impl PointScorer {
 
     /// Score of a document, given in the type of its source.
     ///
-    /// Scaled features are rounded to that type, as they are when a query is ranked.
+    /// Scaled features are rounded to that type, as in rankings.
     ///
     /// # Errors
-    /// A number of features that differs from the training; features or a score that are not finite.
+    /// A number of features that differs from training; features or a score that are not finite.
     pub fn score<T: Element>(&self, features: &[T]) -> Result<f64> {
         self.score_of("argument 'features'", features)
     }
@@ -61,7 +61,7 @@ impl PointScorer {
     /// The score of a function that is not linear in the features.
     fn by_kernel<T: Element>(&self, scorer: &dyn Scorer, features: &[T]) -> Result<f64> {
         let scaled = self.scaled(features);
-        // Members of a sum scale again, in the type of the source.
+        // Members of a sum scale once more, in the type of the source.
         let document = Matrix::of(1, scaled.len(), scaled, size_of::<T>() == 8);
         let documents = Documents { features: &document, start: 0, end: 1 };
         let scores = scorer.scores(&documents, &self.function.weights, &Control::default())?;
@@ -78,9 +78,9 @@ impl PointScorer {
     }
 }
 
-/// The preference between two documents of a query, by the function of that query: f(x, x') of the form `ranking` (Dai & Wang
-/// 2019, section 3.2), otherwise the difference of their scores. Above 0 the first document is better. With the documents
-/// swapped, the preference changes its sign and nothing else.
+/// The preference between two documents of a query under the query's function: f(x, x') for the form `ranking` (Dai & Wang
+/// 2019, section 3.2), otherwise the difference of their scores. Above 0 the first document is better. Swapping the
+/// documents only changes the sign.
 #[derive(Debug, Clone)]
 pub struct PairScorer(PointScorer);
 
@@ -101,7 +101,7 @@ impl PairScorer {
     /// The preference for a over b.
     ///
     /// # Errors
-    /// A number of features that differs from the training; features or a preference that are not finite.
+    /// A number of features that differs from training; features or a preference that are not finite.
     pub fn preference<A: Element, B: Element>(&self, a: &[A], b: &[B]) -> Result<f64> {
         const ARGUMENTS: [&str; 2] = ["argument 'features_a'", "argument 'features_b'"];
         let scorer = self.0.model.scorer()?;
@@ -133,14 +133,14 @@ impl PairScorer {
     }
 }
 
-/// Refuses features of an argument that are not finite. NaN is a missing value, which some models allow.
+/// Refuses infinite features in an argument. NaN is a missing value, which some models allow.
 pub(super) fn check_features<T: Element>(argument: &str, features: &[T], model: &Model) -> Result<()> {
     check_finite(argument, features, model.card.missing == Missing::Branch)
 }
 
-/// Refuses features of an argument that are not finite. `may_miss`: whether NaN is allowed.
+/// Refuses infinite features in an argument. `may_miss`: whether NaN is allowed.
 fn check_finite<T: Element>(argument: &str, features: &[T], may_miss: bool) -> Result<()> {
-    // Most documents have all values.
+    // Fast path: most documents have no missing values.
     let finite = are_finite(features);
     let is_wrong = |value: f64| if may_miss { value.is_infinite() } else { !value.is_finite() };
     match features.iter().position(|value| !finite && is_wrong(value.to_f64())) {

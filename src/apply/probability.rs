@@ -4,17 +4,18 @@ use super::measure::calibration;
 use super::paired::t_quantile;
 use crate::cost::metric::StandardError;
 
-/// Probability that an interval does not cover.
+/// Probability that an interval misses the true value.
 const TAIL: f64 = 0.05;
 
-/// Estimates from judged documents about probabilities.
+/// Reliability estimates from judged documents.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reliability {
-    /// The mean squared difference of probability and relevance, 1 or 0.
+    /// The mean squared difference between probability and relevance (1 or 0).
     pub brier: f64,
-    /// The mean difference of probability and share of relevant documents in ten groups of documents with about the same probability.
+    /// The mean difference between the probability and the share of relevant documents, over ten groups of documents
+    /// with similar probabilities.
     pub calibration_error: f64,
-    /// The share of documents with at least the least probability.
+    /// The share of documents with at least the minimum probability.
     pub kept: f64,
     /// The mean probability of these documents, and the share of relevant ones.
     pub precision: Option<[f64; 2]>,
@@ -29,7 +30,7 @@ impl Reliability {
         let squares = probabilities.iter().zip(relevant).map(|(p, y)| (p - y) * (p - y));
         let bins = calibration(offsets, probabilities, relevant);
         let errors = bins.iter().map(|bin| bin.documents as f64 * (bin.score - bin.grade).abs());
-        // The sums of each query over the documents that are kept.
+        // Each query's sums over the kept documents.
         let of_query = |query: &[usize]| {
             let rows = (query[0]..query[1]).filter(|row| probabilities[*row] >= least);
             rows.fold([0.0; 3], |[count, p, y], row| [count + 1.0, p + probabilities[row], y + relevant[row]])

@@ -1,4 +1,4 @@
-//! Users and items of a recommendation, with what the caller should know about them.
+//! Users and items of a recommendation, and warnings about them.
 
 use crate::base::{Error, Result};
 use crate::data::Id;
@@ -24,8 +24,8 @@ pub fn candidate_items(
 /// A new user with these ratings. `what` names them.
 ///
 /// # Errors
-/// An item twice, a rating that is too large or far from the training's, an id whose type differs from the model's
-/// items.
+/// A repeated item; a rating that is too large or far from the training ratings; an id whose type differs from the
+/// model's items.
 pub fn user_of_ratings(
     model: &Model,
     factored: &Factored,
@@ -42,14 +42,14 @@ pub fn user_of_ratings(
     if user.is_new {
         let problem = match factored.implicit {
             Some(_) => format!("no item of the {what} is in the model"),
-            None => "fewer than two ratings of known items determine no order".to_owned(),
+            None => "an order needs two or more ratings of known items".to_owned(),
         };
         warnings.push(format!("{problem}; items are ranked by their biases"));
     }
     Ok(user)
 }
 
-/// Refuses ratings more than one range width outside the range of the training.
+/// Refuses ratings more than one range width outside the training range.
 fn check_range(model: &Model, ratings: &[(Id, f64)], what: &str) -> Result<()> {
     let Some(known) = model.fingerprint.as_ref().map(|known| &known.relevance) else { return Ok(()) };
     // Stored in single precision.
@@ -58,7 +58,7 @@ fn check_range(model: &Model, ratings: &[(Id, f64)], what: &str) -> Result<()> {
     let refuse = |(item, rating): &(Id, f64)| {
         let (least, most) = (allowed.start(), allowed.end());
         let allowed =
-            format!("a number from {least} to {most}, because the training has ratings from {low} to {high}");
+            format!("a number from {least} to {most}, because training ratings range from {low} to {high}");
         Error::value(format!("{what}, item {item}"), rating.to_string(), allowed)
     };
     let outside = ratings.iter().find(|(_, rating)| !allowed.contains(&f64::from(*rating as f32)));

@@ -1,5 +1,5 @@
-//! Scores all documents of each query. Functions for new queries are fitted in batches; before each batch the caller loads
-//! the blocks of the model that its fits need.
+//! Scores all documents of each query. Functions for new queries are fitted in batches. Before each batch, the caller loads
+//! the blocks of the model that the fits need.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::learn::space::Function;
 use crate::model::{Factored, GeneralTrees, Key, Model, QueryAware, QueryDependent, Ranker};
 use crate::trees::Forest;
 
-/// The purpose of memory for scoring, and advice if it is too much.
+/// What scoring uses memory for, and advice if that is too much.
 const SCORING: &str = "scoring the documents";
 const FEWER_ROWS: &str = "score fewer queries in one call";
 
@@ -23,7 +23,7 @@ const FACTORED_COST: usize = 200;
 /// Documents whose weighted sums one thread computes together.
 const DOCUMENTS: usize = 512;
 
-/// Why a score may not be finite.
+/// Why a score may be infinite.
 pub(super) const TOO_LARGE: &str = "its features are too large for this model";
 
 /// Scores of a data set.
@@ -32,7 +32,7 @@ pub struct Scored {
     pub scores: Vec<f64>,
     /// Messages for the caller.
     pub warnings: Vec<String>,
-    /// Values that the model does not know, which are among the warnings if they are many.
+    /// Values that the model does not know. If there are many, a warning mentions them.
     pub unknown: Vec<UnknownValues>,
     /// Each query's function; empty for a model without features.
     pub functions: Vec<Arc<Function>>,
@@ -42,7 +42,7 @@ pub struct Scored {
 
 /// The state of a scoring job.
 pub enum Step<'a> {
-    /// It is finished.
+    /// Finished.
     Done(Scored),
     /// [`ScoringJob::advance`] must fit the functions of these queries next.
     NeedsFits(Box<ScoringJob<'a>>, Vec<usize>),
@@ -70,7 +70,7 @@ impl<'a> ScoringJob<'a> {
     /// Starts to score a data set. Finishes immediately if no function must be fitted.
     ///
     /// # Errors
-    /// A number of features that differs from the training; missing query features; errors of [`Self::advance`].
+    /// A number of features that differs from training; missing query features; errors of [`Self::advance`].
     pub fn start(
         model: &'a Model,
         key: Key,
@@ -113,7 +113,7 @@ impl<'a> ScoringJob<'a> {
         Ok(job)
     }
 
-    /// Finds the functions that are stored, cached or 0.
+    /// Looks up functions that are stored, cached or 0.
     fn find_functions(&mut self, ranker: &QueryDependent) -> Result<()> {
         let Self { data, key, cache, .. } = *self;
         let rule = ranker.query_rule();
@@ -143,12 +143,12 @@ impl<'a> ScoringJob<'a> {
         Ok(())
     }
 
-    /// Operations of about a nanosecond that scoring the documents takes, without fits.
+    /// Operations of about a nanosecond for scoring the documents, without fits.
     pub fn operations(model: &Model, data: &Dataset) -> usize {
         Self::operations_of_document(model).saturating_mul(data.n_docs())
     }
 
-    /// Operations of about a nanosecond that scoring one document takes, without a fit.
+    /// Operations of about a nanosecond for scoring a document, without a fit.
     pub fn operations_of_document(model: &Model) -> usize {
         match (&model.ranker, model.scorer()) {
             (Ranker::Factored(factored), _) => factored.factors.rank + FACTORED_COST,
@@ -162,7 +162,8 @@ impl<'a> ScoringJob<'a> {
         queries.iter().map(|query| &self.features[*query][..]).collect()
     }
 
-    /// Fits the functions of these queries in the current thread pool. Scores all documents if every function is known then.
+    /// Fits the functions of these queries in the current thread pool. If all functions are then known, scores the
+    /// documents.
     ///
     /// # Errors
     /// Blocks that are not loaded; scores that are not finite; an interrupt; too much memory.
@@ -228,7 +229,7 @@ impl<'a> ScoringJob<'a> {
     }
 }
 
-/// Values that the training of a model did not have, for each category and each query feature of texts (rule 2.24).
+/// Values not seen in a model's training, for each category and each text query feature (rule 2.24).
 ///
 /// # Errors
 /// Query features of the model that the data set does not have.
@@ -253,9 +254,9 @@ pub fn unknown_values(model: &Model, data: &Dataset) -> Result<Vec<UnknownValues
     Ok(unknown)
 }
 
-/// Numeric features that had a value in every training row, and are missing in some rows (rule 2.24).
+/// Numeric features that had a value in every training row but are missing in some rows (rule 2.24).
 fn new_missing_values(model: &Model, data: &Dataset) -> Vec<UnknownValues> {
-    // Other rows have no missing values: reading fills or refuses them.
+    // Otherwise no values are missing: reading fills or refuses them.
     let may_miss = data.missing == Missing::Branch && data.features.count_nan() > 0;
     let Some(fingerprint) = model.fingerprint.as_ref().filter(|_| may_miss) else { return Vec::new() };
     let missing =
@@ -269,7 +270,7 @@ fn new_missing_values(model: &Model, data: &Dataset) -> Vec<UnknownValues> {
     unknown.collect()
 }
 
-/// Weighted sums of each document's scaled features: scores whose documents need not stay in memory scaled.
+/// Weighted sums of scaled features, computed without keeping scaled documents in memory.
 fn weighted_sums(
     model: &Model,
     data: &Dataset,
@@ -296,7 +297,7 @@ fn weighted_sums(
     Ok(scores)
 }
 
-/// A warning if functions that are fitted to near training queries are 0.
+/// A warning if functions fitted to nearby training queries are 0.
 fn without_neighbors(model: &Model, functions: &[Arc<Function>]) -> Option<String> {
     model.ranker.as_query_dependent().filter(|ranker| ranker.fits_new_queries())?;
     let is_zero = |function: &&Arc<Function>| function.weights.iter().all(|weight| weight.abs() <= 0.0);
@@ -361,8 +362,7 @@ fn score_by_id(factored: &Factored, data: &Dataset) -> Result<Scored> {
     let unknown_users = data.n_queries() - seen;
     let mut warnings = Vec::new();
     if unknown_users > 0 {
-        let warning =
-            format!("{unknown_users} users are not in the model; the biases of items rank for them");
+        let warning = format!("{unknown_users} users are not in the model; their items are ranked by bias");
         warnings.push(warning);
     }
     if unknown_items > 0 {
@@ -373,13 +373,12 @@ fn score_by_id(factored: &Factored, data: &Dataset) -> Result<Scored> {
         .checked(data, "the factors of the model are too large")
 }
 
-// Scores of rows as they are read, for functions that are evaluated about as fast as rows are read: their features are never
-// all in memory.
+// Scores rows as they are read, for functions that are about as fast as reading: features are never all in memory.
 
 /// Operations of about a nanosecond for a document. Slower functions are evaluated on all threads.
 const FAST: usize = 4000;
 
-/// A function that scores documents of any query alone.
+/// A function that scores a document of any query on its own.
 #[derive(Debug)]
 pub struct RowScorer<'a> {
     model: &'a Model,
@@ -397,7 +396,7 @@ enum RowFunction<'a> {
 }
 
 impl<'a> RowScorer<'a> {
-    /// A model's scorer; `None` for a function that is slow, depends on the query, or needs all of a query's documents.
+    /// A model's scorer; `None` if the function is slow, depends on the query, or needs all documents of a query.
     pub fn of(model: &'a Model) -> Option<Self> {
         let function = model.ranker.global_function()?;
         let scorer = model.scorer().ok().filter(|scorer| scorer.pointwise() && model.scaling.pointwise())?;

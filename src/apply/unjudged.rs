@@ -76,7 +76,7 @@ impl JudgedLists {
         bytes_of::<[f64; 2]>(documents)
     }
 
-    /// A data set's judged documents, where NaN means unjudged; or all documents, with grade 0 for unjudged ones. Omits
+    /// A data set's judged documents (NaN means unjudged), or all documents, with grade 0 for unjudged ones. Omits
     /// unjudged queries.
     pub fn of(data: &Dataset, scores: &[f64], counts_unjudged: bool) -> Self {
         let mut lists = Self::default();

@@ -14,7 +14,7 @@ use crate::learn::fit::Loading;
 use crate::learn::space::Scorer;
 use serde::{Deserialize, Serialize};
 
-/// What memory is for while a model is encoded.
+/// What encoding a model uses memory for.
 pub const ENCODING: &str = "encoding the model";
 
 /// Advice if encoding needs too much memory.

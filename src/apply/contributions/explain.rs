@@ -1,14 +1,14 @@
-//! The contribution of each feature to the difference between the scores of a document and of a base.
+//! The contribution of each feature to the difference between a document's score and a base score.
 //!
 //! The contributions and the base score add up to the score. They are the Shapley values of the features: the
-//! value of a set of features is the score of a document that has these features of the document and all others of the
-//! base. Features are replaced after scaling. The other documents of the query and its function stay as they are. Parts
-//! of a score that are linear in scaled features are additive, so that their contributions are exact: weight times
-//! difference to the base. Contributions in trees are exact, too, because a tree depends on few features.
+//! value of a set of features is the score of a mixed document, which has these features from the document and the
+//! others from the base. Features are replaced after scaling. The other documents of the query and its function stay as
+//! they are. Parts of a score that are linear in scaled features are additive, so their contributions are exact: weight
+//! times difference from the base. Contributions in trees are exact, too, because a tree depends on few features.
 //!
-//! Trees of other libraries are explained as those libraries do it: the value of a set is the mean of a tree over the training
-//! documents given only the features of the set (`src/trees/general/treeshap.rs`). They need no base; the base of a difference of
-//! two documents is the score of the second one.
+//! Trees from other libraries are explained as by those libraries: the value of a set is the mean of a tree over the
+//! training documents, given only the features in the set (`src/trees/general/treeshap.rs`). They need no base. For the
+//! difference of two documents, the base is the second document's score.
 
 use super::super::point::check_features;
 use super::explanation::{Contribution, Explanation};
@@ -30,7 +30,7 @@ fn feature_means(query: &Matrix) -> Vec<f64> {
         if n == 0 {
             return f64::NAN;
         }
-        // Rounding must not move the mean out of the range: the scaling of a query depends on the range.
+        // Rounding must not move the mean out of the range, because scaling within queries depends on the range.
         let (low, high) =
             values().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
         values().map(|x| x / n as f64).sum::<f64>().max(low).min(high)
@@ -47,21 +47,21 @@ pub struct DocumentOf<'a> {
     pub row: usize,
 }
 
-/// The explained document or difference, as rows of a data set.
+/// What to explain, a document or a difference, as rows of a data set.
 #[derive(Clone, Copy)]
 pub struct ExplainedRows {
     /// The row of the document.
     pub row: usize,
-    /// The row of another document, which is the base.
+    /// The row of another document, used as the base.
     pub base: Option<usize>,
 }
 
-/// Explains a score by the function of a query. `base`: a value per feature. If the model scores single documents,
+/// Explains a score under a query's function. `base`: a value per feature. If the model scores single documents,
 /// `document.query` has one row.
 ///
 /// # Errors
-/// A number of features that differs from the training; features that are not finite; a contribution that is not finite; an
-/// interruption; too much memory.
+/// A number of features that differs from training; features or contributions that are not finite; an interrupt; too much
+/// memory.
 pub fn explain(
     model: &Model,
     function: &Function,
@@ -88,7 +88,7 @@ pub fn explain(
     let copies = 2 + 2 * scorer.summands(weights).len();
     let what = format_args!("explaining a score among {} documents", query.rows());
     let scaled = matrix_bytes(rows, 2 * n).saturating_mul(copies as u64);
-    // A kernel of pairs has a column for each document, and each thread a copy of them.
+    // A pair kernel has a column for each document, and each thread has a copy.
     let columns = if scorer.is_linear() || scorer.pointwise() { 0 } else { 2 * scorer.dim() };
     let threads = 1 + parallel::threads() as u64;
     let pairs = matrix_bytes(rows, columns).saturating_mul(threads);
@@ -106,7 +106,7 @@ pub fn explain(
     let exact = |features: &Range<usize>| added[features.clone()].iter().sum();
     let mut contributions: Vec<Contribution> =
         columns.iter().map(|features| Contribution { value: exact(features), standard_error: 0.0 }).collect();
-    // 3. Other parts, where a category's features are one player.
+    // 3. Other parts, where all features of a category are one player.
     let differing = parts.differing(&columns);
     let players: Vec<Range<usize>> = differing.iter().map(|column| columns[*column].clone()).collect();
     if let Some(game) = parts.game(&players) {
@@ -137,7 +137,7 @@ fn check_contributions(model: &Model, document: DocumentOf<'_>, found: &[Contrib
     )))
 }
 
-/// Explains the score of trees of another library, or how it differs from another document's score.
+/// Explains the score of another library's trees, or its difference from another document's score.
 fn explain_trees(
     model: &Model,
     trees: &GeneralTrees,
@@ -158,9 +158,9 @@ fn explain_trees(
     Ok(Explanation { base, contributions: columns.iter().map(contribution).collect() })
 }
 
-/// Explains the score of a query's document. The base is another document, or the query's means.
+/// Explains the score of a document within its query. The base is another document, or the query's means.
 ///
-/// `data`: the documents of the query. `functions`: its function; empty for a model without features.
+/// `data`: the documents of the query. `functions`: the query's function; empty for a model without features.
 ///
 /// # Errors
 /// As [`explain`].
@@ -186,7 +186,7 @@ pub fn explain_document(
     explain(model, function, DocumentOf { query, row }, &base, sampling, control)
 }
 
-/// Explains the score of an item for a user, by biases and factors. The base is the mean score of some items.
+/// Explains an item's score for a user by bias and factors. The base is the mean score of some items.
 fn explain_factors(factored: &Factored, user: &Id, item: &Id, base: &[Id]) -> Explanation {
     let user = factored.user(factored.user_index(user));
     let nobody = factored.user(None);

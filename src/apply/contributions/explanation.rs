@@ -4,7 +4,7 @@ use super::super::score::ScoringJob;
 use crate::learn::space::Scorer;
 use crate::model::{Model, Ranker};
 
-/// Largest number of players whose coalitions are all evaluated.
+/// Up to this number of players, all coalitions are evaluated.
 pub(super) const MOST_ENUMERATED: usize = 12;
 
 /// The contribution of one feature.
@@ -16,7 +16,7 @@ pub struct Contribution {
     pub standard_error: f64,
 }
 
-/// Why a document has its score.
+/// Explains a document's score.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
     /// The score of the base. Base and contributions add up to the score.

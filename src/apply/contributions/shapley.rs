@@ -18,25 +18,25 @@ use crate::learn::space::{Opponents, Scorer, Space, WeightsOf};
 use crate::math::Random;
 use crate::model::Model;
 
-/// Largest number of batches of sampled orders. It does not depend on threads, so neither do sums.
+/// Largest number of batches of sampled orders. It does not depend on the number of threads, so sums do not either.
 const MOST_BATCHES: usize = 128;
 
-/// Numbers of a chunk of coalitions that are evaluated together.
+/// Numbers in a chunk of coalitions that are evaluated together.
 const CHUNK: usize = 1 << 14;
 
-/// A value of coalitions.
+/// A cooperative game: the value of each coalition.
 pub(super) trait Game: Sync {
     /// Number of players, n.
     fn players(&self) -> usize;
 
-    /// Numbers that are in memory for each coalition that is evaluated.
+    /// Numbers in memory per evaluated coalition.
     fn numbers(&self) -> usize;
 
-    /// The values of some coalitions. `members`: shape `(coalitions, n)`, row-major, whether each player is a member.
+    /// The values of some coalitions. `members`: whether each player is a member, shape `(coalitions, n)`, row-major.
     fn values(&self, members: &[bool], control: &Control) -> Result<Vec<f64>>;
 }
 
-/// How Shapley values are estimated if there are too many players for exact values.
+/// How to estimate Shapley values if there are too many players for exact values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sampling {
     /// Number of random orders, each paired with its reverse; at least 2.
@@ -84,7 +84,7 @@ pub(super) fn enumerated(game: &dyn Game, control: &Control) -> Result<Vec<Contr
     for s in 1..n {
         weights[s] = weights[s - 1] * s as f64 / (n - s) as f64;
     }
-    // 3. What each player adds.
+    // 3. Marginal contributions.
     let mut ticks = Ticks::default();
     let mut value = |player: usize| {
         let without = (0..coalitions).filter(|c| c >> player & 1 == 0);
@@ -102,7 +102,7 @@ pub(super) fn sampled(game: &dyn Game, sampling: Sampling, control: &Control) ->
     let (n, pairs) = (game.players(), sampling.pairs.max(2));
     let each = pairs.div_ceil(MOST_BATCHES);
     let batches = pairs.div_ceil(each);
-    // 1. What each player adds, as the mean of an order and its reverse: its moments over each batch of pairs.
+    // 1. Marginal contributions, averaged over an order and its reverse: moments over each batch of pairs.
     let ends: Vec<bool> = [false, true].into_iter().flat_map(|is_member| vec![is_member; n]).collect();
     let ends = game.values(&ends, control)?;
     let mut random = Random::new(sampling.seed);
@@ -156,7 +156,7 @@ impl Moments {
     }
 }
 
-/// Adds half of what each player adds in one order. `ends`: the values of no and of all players.
+/// Adds half of each player's marginal contribution in one order. `ends`: the values of no and of all players.
 fn add_along(
     game: &dyn Game,
     order: &[usize],
@@ -185,7 +185,7 @@ fn add_along(
 
 // The game of a score: features in the coalition come from the document, all others from the base.
 
-/// A summand of the score, with the explained document and the base in its scaled features.
+/// A summand of the score, with the document and the base in the summand's scaled features.
 pub(super) struct Part<'a> {
     space: &'a Space,
     weights: &'a [f64],
@@ -244,7 +244,7 @@ impl<'a> Parts<'a> {
         Ok(sum)
     }
 
-    /// Each feature's contribution in the parts that are exact: linear functions and trees.
+    /// Each feature's contribution to the exact parts: linear functions and trees.
     pub(super) fn exact(&self) -> Vec<f64> {
         let mut added = vec![0.0; self.n];
         for part in &self.parts {
@@ -283,18 +283,18 @@ impl<'a> Parts<'a> {
 }
 
 impl Part<'_> {
-    /// Scores of documents with these scaled features, row-major, instead of a document of the query.
+    /// Scores of documents with these scaled features, row-major, each in place of the query's document.
     fn scores(&self, rows: Vec<f64>, control: &Control) -> Result<Vec<f64>> {
         let width = self.base.len();
         let rows = Matrix::F64(shaped(rows.len() / width.max(1), width, rows));
         self.space.scores_in(&self.query, &rows, self.weights, control)
     }
 
-    /// Adds what each feature adds in a linear function.
+    /// Adds each feature's contribution to a linear function.
     fn add_linear(&self, added: &mut [f64]) {
         let n = added.len();
         for (column, (x, base)) in self.document.iter().zip(&self.base).enumerate() {
-            // Equal values add nothing, whatever their size.
+            // Equal values contribute nothing, whatever their size.
             if x.to_bits() != base.to_bits() {
                 added[column % n] += self.weights[column] * (x - base);
             }
@@ -310,7 +310,7 @@ impl Part<'_> {
 /// Features as players.
 pub(super) struct FeatureGame<'a> {
     n: usize,
-    /// Parts, and kernels that are products over features as such.
+    /// Parts, and kernels that are products over features.
     parts: Vec<(&'a Part<'a>, Option<Replacements>)>,
     players: &'a [Range<usize>],
 }

@@ -1,4 +1,4 @@
-//! Contributions: for kernels, sampled against exact ones; for trees, against all sets of features.
+//! Contributions: sampled against exact for kernels, against all sets of features for trees.
 
 use super::shapley::Parts;
 use super::*;
@@ -52,7 +52,7 @@ fn sampled_contributions_of_a_kernel_are_within_their_stated_errors() {
     assert!((0.92..0.98).contains(&below), "{below} of the errors are below 2 standard errors");
 }
 
-/// The Shapley values of 10 features by the scores of all 1,024 mixed documents.
+/// The Shapley values of 10 features, from the scores of all 1,024 mixed documents.
 #[test]
 fn tree_contributions_match_a_sum_over_all_feature_sets() {
     for (scale, seed) in [("none", 3), ("quantile", 4)] {

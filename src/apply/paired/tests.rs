@@ -79,7 +79,7 @@ fn the_signed_rank_test_counts_every_sign_pattern() {
     assert!((approximate.ln() - p_of(&many).ln()).abs() < 1.5, "{approximate}");
 }
 
-/// A value is inside of the interval exactly if the test of the differences minus the value does not refuse it.
+/// A value is inside the interval if and only if the test of the differences minus the value does not reject.
 #[test]
 fn the_interval_has_the_values_that_the_test_does_not_refuse() {
     let alpha = 0.05 + 1e-12;
