@@ -57,8 +57,8 @@ pub fn push_down(mut scores: Vec<f64>, selected: &[u32]) -> Vec<f64> {
 
 // At most a few documents per group (Le, Smola, Chapelle & Teo, section 7.1).
 //
-// The greedy selection by decreasing score, skipping groups that are full, maximizes sum_p c_p s_pi(p) over all lists
-// within the limit of documents per group, for every c that is nonincreasing and nonnegative.
+// Selecting greedily by decreasing score, skipping full groups, maximizes sum_p c_p s_pi(p) over all lists within the
+// limit of documents per group, for every nonincreasing and nonnegative c.
 
 /// The selected rows, best first, at most `max_per_value` of each group. Equal scores keep the order of the rows.
 ///
@@ -83,7 +83,7 @@ pub fn select_diverse(scores: &[f64], row_groups: &[RowGroup], max_per_value: us
 // A row is a document at a slot. With fewer slots than documents every slot gets a document, otherwise every document
 // gets a slot. A document may only take slots for which it has a row.
 
-/// Upper bound of the steps of one assignment, about few^2 many.
+/// Upper bound on the steps of one assignment, about few^2 * many.
 const MAX_STEPS: usize = 4_000_000_000;
 
 /// The rows of one query as cells of a table.
@@ -93,7 +93,7 @@ pub struct Slots {
     cells: Vec<Option<u32>>,
     /// The smaller of the number of documents and the number of slots.
     few: usize,
-    /// The larger.
+    /// The larger of the two.
     many: usize,
 }
 
@@ -128,7 +128,7 @@ impl Slots {
         }
         let (what, others) = if documents < slots { ("documents", "slots") } else { ("slots", "documents") };
         Err(format!(
-            "{few} {what} and {many} {others}, but its rows allow no more than {filled} of the {what} to be matched; \
+            "{few} {what} and {many} {others}, but its rows allow at most {filled} of the {what} to be matched; \
              add rows for more documents at slots"
         ))
     }
@@ -147,7 +147,7 @@ impl Slots {
     /// The maximum sum of scores (one per row, finite) over all assignments, and the rows that attain it, ascending.
     pub fn best(&self, scores: &[f64], workspace: &mut Workspace) -> (f64, Vec<u32>) {
         let largest = scores.iter().fold(0.0f64, |largest, score| largest.max(score.abs()));
-        // One forbidden cell costs more than all other cells can gain.
+        // A forbidden cell costs more than all other cells can gain.
         let forbidden = -2.0 * (self.few + 1) as f64 * (largest + 1.0);
         let profit = |cell: &Option<u32>| cell.map_or(forbidden, |row| scores[row as usize]);
         let profits: Vec<f64> = self.cells.iter().map(profit).collect();
@@ -179,15 +179,15 @@ pub struct RowGroup {
     pub group: u32,
 }
 
-/// Which lists of documents are allowed.
+/// Constraint on lists of documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ListConstraint {
     /// All orders of the documents.
     #[default]
     None,
-    /// Few documents of each group, such as a site or topic.
+    /// A limited number of documents of each group, such as a site or topic.
     Diversity,
-    /// All orders. The groups are vectors that show which documents are similar.
+    /// All orders. The groups are vectors that tell which documents are similar.
     Vectors,
     /// One document per slot of a page.
     Slots,

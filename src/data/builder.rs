@@ -1,8 +1,8 @@
 //! Collects the rows of a source, checking each one; [`DatasetBuilder::finish`] turns them into a [`Dataset`](super::Dataset).
 //!
 //! For each row the reader calls [`DatasetBuilder::begin`] and then adds the features: one [`DatasetBuilder::cell`] per
-//! column, or one vector. Errors name source, row and column. What depends on all rows (columns of text, missing values)
-//! is checked at the end, in `finish.rs`.
+//! column, or one vector. Errors name source, row and column. Checks that depend on all rows (text columns, missing
+//! values) run at the end, in `finish.rs`.
 
 use std::collections::HashMap;
 
@@ -23,10 +23,10 @@ use crate::math::compare;
 pub(super) const FEWER_ROWS: &str =
     "read fewer rows or columns, use shorter ids, or give features as BLOBs of ltr_vec (4 bytes per feature)";
 
-/// Memory in bytes for the name, the state and the sums of a feature named by a number.
+/// Bytes for the name, the state and the sums of a numbered feature.
 const POSITION_BYTES: u64 = 256;
 
-/// Feature values as read, row-major; missing ones are NaN.
+/// Feature values as read, row-major; NaN is missing.
 pub(super) enum Values {
     /// From BLOBs.
     F32(Vec<f32>),
@@ -40,34 +40,34 @@ impl Default for Values {
     }
 }
 
-/// One feature column so far.
+/// The state of a feature column.
 #[derive(Debug, Clone, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is about other values of the column")]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts about the values")]
 pub(super) struct Column {
     pub numeric: bool,
     /// The first row that holds neither a number nor NULL, and its value.
     pub first_other: Option<(usize, String)>,
-    /// Facts of the rows that hold neither.
+    /// Facts about these rows.
     pub others: Option<Box<ColumnFacts>>,
     /// Whether it may be a category.
     pub may_be_category: bool,
     /// Its texts, if it may be a category.
     pub codes: Option<Box<Codes>>,
-    /// Whether some of them is a BLOB or no UTF-8.
+    /// Whether any value is a BLOB or not UTF-8.
     pub has_other: bool,
-    /// The texts seen so far, if they may be numbers, dates or durations.
+    /// The texts so far, if they may be numbers, dates or durations.
     pub pending: Option<Box<Pending>>,
     /// The form of the texts.
     pub form: Option<Form>,
     /// SQL that converts them.
     pub sql: Option<String>,
-    /// Whether the texts have one form but for some, which may be missing.
+    /// Whether the texts have one form, with exceptions that may count as missing.
     pub fits_with_missing: bool,
     pub first_missing: Option<usize>,
 }
 
 impl Column {
-    /// Whether all values that are not numbers are texts that mark missing values, such as NA.
+    /// Whether all values that are not numbers mark missing values, such as NA.
     pub fn are_others_missing(&self) -> bool {
         self.others.as_ref().is_some_and(|others| others.readings.are_missing())
     }
@@ -81,9 +81,9 @@ pub struct DatasetBuilder {
     pub(super) columns: Vec<Column>,
     pub(super) values: Values,
     pub(super) width: Option<usize>,
-    /// Names of the values of vectors, if they have names.
+    /// Names of vector values, if given.
     pub(super) value_names: Option<Vec<String>>,
-    /// Whether a model gives `width`.
+    /// Whether `width` comes from a model.
     is_of_model: bool,
     query_numbers: HashMap<Id, usize>,
     pub(super) query_ids: Vec<Id>,
@@ -97,7 +97,7 @@ pub struct DatasetBuilder {
     pub(super) relevance: Vec<f64>,
     pub(super) doc_weights: Vec<f64>,
     pub(super) row_group: Vec<Id>,
-    /// Scores of the first rows, whose features are dropped. May be empty.
+    /// Scores of the first rows, whose features were dropped. May be empty.
     pub(super) scores: Vec<f64>,
     /// Bytes of ids on the heap.
     id_bytes: u64,
@@ -107,7 +107,7 @@ pub struct DatasetBuilder {
     pub(super) texts: Vec<usize>,
     /// Query features whose texts may be quantities.
     pub(super) pending_query_features: Vec<usize>,
-    /// The share of the texts of a column that must have one form.
+    /// The share of a column's texts that must have one form.
     pub(super) share_of_form: f64,
     pub(super) categories: Vec<CategoryColumn>,
     /// Memory of all rows.
@@ -117,7 +117,7 @@ pub struct DatasetBuilder {
 }
 
 impl DatasetBuilder {
-    /// A builder for rows of a source (as the caller wrote it) whose features are these columns.
+    /// A builder for rows of `source` (as the caller wrote it), with these feature columns.
     ///
     /// Without `names` the features come as one vector per row.
     pub fn new(source: &str, names: Option<Vec<String>>, query_names: Vec<String>) -> Self {
@@ -134,19 +134,19 @@ impl DatasetBuilder {
         }
     }
 
-    /// The same builder, whose rows take their memory from this. Only before the first row.
+    /// The same builder, reserving from this memory. Only before the first row.
     #[must_use]
     pub fn within(self, memory: &Memory) -> Self {
         Self { memory: memory.nothing(), is_limited: memory.is_limited(), ..self }
     }
 
-    /// The same builder for rows that are vectors of a model's features. Only before the first row.
+    /// The same builder, for vectors of a model's features. Only before the first row.
     #[must_use]
     pub fn of_width(self, width: usize) -> Self {
         Self { width: Some(width), is_of_model: true, ..self }
     }
 
-    /// The same builder, the values of whose vectors have these names.
+    /// The same builder, with these names for vector values.
     #[must_use]
     pub fn with_value_names(self, names: Vec<String>) -> Self {
         Self { value_names: Some(names), ..self }
@@ -166,7 +166,7 @@ impl DatasetBuilder {
         self.row_query.len()
     }
 
-    /// Bytes of the rows after `rows` rows are added.
+    /// Bytes of the rows after `rows` more rows.
     fn grown_bytes(&self, rows: usize) -> u64 {
         let features = rows * self.width.unwrap_or(0);
         let values = match &self.values {
@@ -188,7 +188,7 @@ impl DatasetBuilder {
             + self.category_bytes()
     }
 
-    /// Memory in bytes for category values, and texts that may be quantities, after a row is added.
+    /// Bytes of category values, and of texts that may be quantities, after one more row.
     pub(super) fn category_bytes(&self) -> u64 {
         let texts = || self.texts.iter().map(|column| &self.columns[*column]);
         let codes = texts().filter_map(|column| column.codes.as_deref());
@@ -197,7 +197,7 @@ impl DatasetBuilder {
         codes.map(Codes::grown_bytes).sum::<u64>() + pending.map(Pending::grown_bytes).sum::<u64>()
     }
 
-    /// Bytes of the scores after `rows` rows are added, if rows are scored.
+    /// Bytes of the scores after `rows` more rows, if rows are scored.
     fn grown_scores(&self, rows: usize) -> u64 {
         if self.scores.is_empty() {
             0
@@ -211,7 +211,7 @@ impl DatasetBuilder {
         if self.names.is_empty() { POSITION_BYTES * self.width.unwrap_or(0) as u64 } else { 0 }
     }
 
-    /// Bytes of what belongs to queries, without ids on the heap.
+    /// Bytes of per-query data, without ids on the heap.
     fn query_bytes(&self) -> u64 {
         let per_query = self.query_features.first().map_or(0, Vec::len);
         // The map allocates at least 8/7 of its capacity, in entries of an id, a number and a byte.
@@ -254,7 +254,7 @@ impl DatasetBuilder {
         self.context(self.n_rows() - 1)
     }
 
-    /// The context of a row that was read.
+    /// The context of an earlier row.
     pub(super) fn context(&self, row: usize) -> RowContext<'_> {
         let query = &self.query_ids[self.row_query[row]];
         RowContext { source: &self.source, row, query, doc: self.row_doc[row].clone() }
@@ -267,7 +267,7 @@ impl DatasetBuilder {
     pub fn begin(&mut self, row: NewRow) -> Result<()> {
         let number = self.query_number(&row.query);
         self.check_query_values(&row, number)?;
-        // The id of a new query is kept twice.
+        // The id of a new query is stored twice.
         let texts = row.query_values.features.iter().map(QueryValue::heap_bytes).sum::<u64>();
         let query_bytes = if number.is_none() { 2 * row.query.heap_bytes() + texts } else { 0 };
         let row_bytes = [&row.doc, &row.group].into_iter().flatten().map(Id::heap_bytes).sum::<u64>();
@@ -377,7 +377,7 @@ impl DatasetBuilder {
         }
     }
 
-    /// Adds something that is not a number as the next feature of the row.
+    /// Adds a value that is not a number as the next feature of the row.
     pub fn no_number(&mut self, index: usize, value: Seen<'_>, found: impl FnOnce() -> String) {
         let row = self.row_query.len() - 1;
         let column = &mut self.columns[index];
@@ -386,7 +386,7 @@ impl DatasetBuilder {
             others.add(self.row_query[row], value);
         } else {
             let others = column.others.insert(Box::default());
-            // Without a number all earlier rows are missing.
+            // No number was read so far, so all earlier rows are missing.
             let numeric = || column.first_missing.map_or(0..0, |row| row..row + 1);
             let earlier = if column.numeric { numeric() } else { 0..row };
             earlier.for_each(|row| others.add(self.row_query[row], Seen::Missing));
@@ -399,7 +399,7 @@ impl DatasetBuilder {
             }
         }
         if column.numeric {
-            // The end of the rows refuses the column.
+            // The column is refused after the last row.
             column.codes = None;
         }
         let text = if let Seen::Text(bytes) = value { std::str::from_utf8(bytes).ok() } else { None };
@@ -497,7 +497,7 @@ impl DatasetBuilder {
     /// # Errors
     /// Text that is not an array of numbers, a dimension that differs from earlier rows, a mix with BLOBs.
     pub fn json(&mut self, text: &[u8]) -> Result<()> {
-        // The list of a first row is as long as it says.
+        // In the first row, the array determines the length.
         if self.width.is_none() && self.is_limited {
             let bytes = self.grown_bytes(1).saturating_add(bytes_of::<f64>(most_elements(text)));
             self.memory.resize(bytes, format_args!("reading source {}", self.source), FEWER_ROWS)?;

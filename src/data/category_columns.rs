@@ -1,4 +1,4 @@
-//! Categories among the columns of a source that is read: `categories/` learns them and encodes their values.
+//! Category columns while a source is read: `categories/` learns them and encodes their values.
 
 use std::collections::HashMap;
 
@@ -11,18 +11,19 @@ use crate::base::{Error, Result, Ticks, bytes_of};
 /// Operations, for [`Ticks`], of finding the number of a document.
 const ID_COST: usize = 64;
 
-/// Facts of columns that became categories, by the name of the column.
+/// Facts about columns that became categories, by column name.
 pub type CategoryFacts = Vec<(String, ColumnFacts)>;
 
 impl DatasetBuilder {
-    /// The same builder; these features may turn out to be categories. Only before the first row.
+    /// The same builder, where these features may turn out to be categories. Only before the first row.
     #[must_use]
     pub fn may_be_categories(mut self, features: impl IntoIterator<Item = usize>) -> Self {
         features.into_iter().for_each(|feature| self.columns[feature].may_be_category = true);
         self
     }
 
-    /// The same builder with categories whose values are learned, in the order of [`Self::category`]. Only before the first row.
+    /// The same builder, with categories whose values are to be learned, in the order of [`Self::category`]. Only
+    /// before the first row.
     #[must_use]
     pub fn with_new_categories(mut self, names: impl IntoIterator<Item = String>) -> Self {
         let new = |name| CategoryColumn { name, codes: Codes::new(0), facts: Some(Box::default()) };
@@ -30,7 +31,7 @@ impl DatasetBuilder {
         self
     }
 
-    /// The same builder with categories that are known, in the order of [`Self::category`]. Only before the first row.
+    /// The same builder, with known categories, in the order of [`Self::category`]. Only before the first row.
     #[must_use]
     pub fn with_categories(mut self, categories: &Categories) -> Self {
         let columns = categories.shared().map(|category| CategoryColumn {
@@ -70,7 +71,7 @@ impl DatasetBuilder {
         Ok(Some(self.row_doc.iter().map(&mut number).collect()))
     }
 
-    /// Reserves what learning categories takes besides the rows, and these bytes.
+    /// Reserves memory for learning categories, besides the rows and these bytes.
     fn reserve_to_learn(&mut self, bytes: u64) -> Result<()> {
         let rows = self.n_rows();
         let features = bytes_of::<f64>(rows).saturating_mul(self.width.unwrap_or(0) as u64);
@@ -86,10 +87,10 @@ impl DatasetBuilder {
         RowsOfCodes { queries: row_query, query_ids, documents, relevance }
     }
 
-    /// The categories of the option `columns`, or of a model, with the facts of the former.
+    /// The categories from the option `columns` (with facts) or from a model.
     ///
     /// # Errors
-    /// A column that the option lists and that cannot be a category.
+    /// A listed column that cannot be a category.
     pub(super) fn listed_categories(&mut self) -> Result<(Vec<Learned>, CategoryFacts)> {
         let (mut all, mut all_facts) = (Vec::with_capacity(self.categories.len()), Vec::new());
         if self.categories.iter().any(|column| column.facts.is_some()) {
@@ -112,11 +113,11 @@ impl DatasetBuilder {
         Ok((all, all_facts))
     }
 
-    /// Names the features: these numbers, and the categories, whose codes for means are returned too. `ignored`:
-    /// columns that are not features.
+    /// Names the features: these numbers, and the categories. Also returns the categories' codes for means.
+    /// `ignored`: columns that are not features.
     ///
     /// # Errors
-    /// Names that do not differ: ranking finds columns by name.
+    /// Repeated names: ranking finds columns by name.
     pub(super) fn name_features(
         &mut self,
         numbers: Vec<String>,

@@ -1,4 +1,4 @@
-//! Rows of a source with values unknown to a category of a model.
+//! Source rows whose values are unknown to a model's category.
 
 use crate::base::shorten;
 

@@ -31,7 +31,7 @@ pub struct Dataset {
     pub categories: Categories,
     /// The columns whose texts are numbers, dates or durations.
     pub quantities: Quantities,
-    /// Values that each category of a model does not know. May be empty.
+    /// For each category of a model, the values that it does not know. May be empty.
     pub category_rows: Vec<CategoryRows>,
     /// For each category, each row's value number (`n_docs`), where a training learned means; may be empty.
     pub mean_codes: Vec<Vec<u32>>,
@@ -59,16 +59,16 @@ pub struct Dataset {
     pub query_features: Array2<QueryValue>,
     /// Treatment of missing query features.
     pub missing: Missing,
-    /// Groups that validation keeps together, and the order of the queries.
+    /// Query groups that validation keeps together, and the order of queries.
     pub fold_keys: FoldKeys,
-    /// Number of rows that repeat a (query, document) of an earlier row.
+    /// Number of rows that repeat the (query, document) of an earlier row.
     pub duplicates: usize,
 }
 
 /// The documents of one query, borrowed.
 #[derive(Debug, Clone, Copy)]
 pub struct Documents<'a> {
-    /// The matrix that holds them.
+    /// The matrix with the documents.
     pub features: &'a Matrix,
     /// First row.
     pub start: usize,
@@ -90,7 +90,7 @@ impl Documents<'_> {
         self.start == self.end
     }
 
-    /// Scores with features of some other documents: for each shuffle, the scores of its orders, concatenated.
+    /// Scores with some features from other documents: for each shuffle, the scores of its orders, concatenated.
     ///
     /// # Errors
     /// Errors of `scores`.
@@ -122,7 +122,7 @@ impl Dataset {
         self.doc_ids.len()
     }
 
-    /// Some rows, with these feature values: for each feature, its number and its values in all rows.
+    /// Some rows, with these feature values: for each feature, its index and its values in all rows.
     #[must_use]
     pub fn subset_with(&self, rows: &[usize], features: &[(usize, Vec<f64>)]) -> Self {
         let mut subset = self.subset(rows);
@@ -132,7 +132,7 @@ impl Dataset {
         subset
     }
 
-    /// Whether a training learned means of categories.
+    /// Whether training learned means of categories.
     pub fn has_means(&self) -> bool {
         self.mean_codes.iter().any(|codes| !codes.is_empty())
     }
@@ -147,7 +147,8 @@ impl Dataset {
         (self.duplicates > 0).then(repeated)
     }
 
-    /// Number of documents that another data set has in the same query. That data set's queries must be in canonical order.
+    /// Number of documents that also occur, in the same query, in another data set. That data set's queries must be in
+    /// canonical order.
     pub fn documents_also_in(&self, other: &Self) -> usize {
         let in_query = |(query, id): (usize, &Id)| {
             let Ok(same) = other.query_ids.binary_search(id) else { return 0 };
@@ -157,7 +158,8 @@ impl Dataset {
         self.query_ids.iter().enumerate().map(in_query).sum()
     }
 
-    /// Sets what validation keeps together, and the order of the queries. `order` and `groups`: a value for each row (`n_docs`).
+    /// Sets which queries validation keeps together, and the order of queries. `order` and `groups`: a value for each
+    /// row (`n_docs`).
     ///
     /// # Errors
     /// A query in two groups.
@@ -167,7 +169,7 @@ impl Dataset {
         Ok(())
     }
 
-    /// Bytes that it takes.
+    /// Size in bytes.
     pub fn bytes(&self) -> u64 {
         let ids = [&self.query_ids, &self.doc_ids, &self.groups];
         let ids = ids.into_iter().flatten().map(|id| bytes_of::<Id>(1) + id.heap_bytes()).sum::<u64>();
@@ -205,14 +207,14 @@ impl Dataset {
         self.row_groups.get(self.rows(query)).unwrap_or_default()
     }
 
-    /// Takes the features out, leaving an empty matrix.
+    /// Takes the features, leaving an empty matrix.
     #[must_use]
     pub fn take_features(&mut self) -> Matrix {
         let none = self.features.select_rows(&[]);
         std::mem::replace(&mut self.features, none)
     }
 
-    /// The data set of some of the documents (ascending row numbers); queries stay, empty ones too.
+    /// The data set with some of the documents (ascending row numbers). Keeps all queries, even empty ones.
     #[must_use]
     pub fn with_rows(&self, rows: &[usize]) -> Self {
         let offsets: Vec<usize> =
@@ -232,8 +234,8 @@ impl Dataset {
         }
     }
 
-    /// The data set of some of the documents (ascending row numbers), and of the queries that have one of them. It is the
-    /// data set that is read from these rows alone, except for what missing features are replaced by.
+    /// The data set with some of the documents (ascending row numbers), and only queries that have one of them. Equals the
+    /// data set read from these rows alone, except for the replacements of missing features.
     #[must_use]
     pub fn subset(&self, rows: &[usize]) -> Self {
         let full = self.with_rows(rows);
@@ -250,7 +252,7 @@ impl Dataset {
         }
     }
 
-    /// A copy of what belongs to queries, without documents.
+    /// A copy of the per-query data, without documents.
     fn clone_queries(&self) -> Self {
         Self {
             names: self.names.clone(),
@@ -267,7 +269,7 @@ impl Dataset {
         }
     }
 
-    /// The same documents with the features of `model`, found by name, in its order. Both have the same categories.
+    /// The same documents with the features of `model`, matched by name, in its order. Both have the same categories.
     ///
     /// # Errors
     /// The names of missing features or query features.
@@ -288,7 +290,7 @@ impl Dataset {
     }
 }
 
-/// The positions of names among known ones, which are compared without case.
+/// The positions of names among known names, ignoring case.
 ///
 /// # Errors
 /// Unknown names.
@@ -307,7 +309,8 @@ pub(super) fn selected<T: Clone>(items: &[T], rows: &[usize]) -> Vec<T> {
 /// Cost in operations, for [`Ticks`], of finding a row's numbers.
 const LOOKUPS: usize = 500;
 
-/// Numbers of documents and groups in their queries, by first appearance, slots in ascending order; empty without groups.
+/// Numbers of documents and groups within their queries, by first appearance (slots in ascending order); empty without
+/// groups.
 pub(super) fn row_groups(
     documents: &[Id],
     groups: &[Id],

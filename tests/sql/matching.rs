@@ -98,7 +98,7 @@ fn a_query_that_cannot_be_filled_is_named() {
     let error = rank(&broken).unwrap_err().to_string();
     assert_eq!(
         error,
-        "ltr_rank: query 10: 3 slots and 5 documents, but its rows allow no more than 2 of the slots to be matched; \
+        "ltr_rank: query 10: 3 slots and 5 documents, but its rows allow at most 2 of the slots to be matched; \
          add rows for more documents at slots"
     );
     let twice = format!(

@@ -1,12 +1,13 @@
-//! Categories: columns encoded as one 0/1 feature per value. The one encoder of training and ranking.
+//! Categories: columns encoded as one 0/1 feature per value. Training and ranking share this encoder.
 //!
 //! Rules (docs/reference/rules.md, 2):
 //! * 2.18: Which columns are categories: `learn.rs`.
 //! * 2.19: A category has a feature for each of its values, one for all other values, and one for NULL. One of them is 1.
-//! * 2.20: A value is its text: the number 1 and the text '1' are one value. Case, blanks and Unicode forms differ.
-//! * 2.23: With many values the mean relevance of a value is one more feature: `means.rs`.
+//! * 2.20: Values are compared as text: the number 1 and the text '1' are the same value. Case, blanks and Unicode
+//! forms matter.
+//! * 2.23: With many values, the mean relevance of the value is an additional feature: `means.rs`.
 //!
-//! The features of a model are numbers first, then the features of its categories, in the order of the names of their columns.
+//! A model's features are numbers first, then the features of categories, sorted by column name.
 
 use super::super::names::repeated_name;
 use super::super::text_values::{LONGEST_VALUE, MOST_DISTINCT};
@@ -18,7 +19,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What the features of other values and of NULL show instead of a value.
+/// Names that the features of other values and of NULL show in place of a value.
 const OTHER: &str = "(other)";
 
 pub(super) const NULL: &str = "(NULL)";
@@ -30,9 +31,9 @@ const MEAN: &str = "(mean)";
 pub struct Category {
     /// The column.
     pub name: String,
-    /// The values that have a feature, ascending by their bytes.
+    /// The values that have a feature, sorted by their bytes.
     pub values: Vec<String>,
-    /// The mean relevance of values, one more feature, if there are many.
+    /// The mean relevance of values, an additional feature if there are many.
     pub(super) means: Option<Means>,
 }
 
@@ -51,7 +52,7 @@ impl Category {
     /// A column with these values, in any order.
     ///
     /// # Errors
-    /// Values that are too many or too long, or occur twice.
+    /// Too many values, or values that are too long or repeated.
     pub fn of_values(name: String, mut values: Vec<String>) -> Result<Self, String> {
         values.sort_unstable();
         if values.len() > MOST_DISTINCT {
@@ -72,12 +73,12 @@ impl Category {
         self.means.as_ref()
     }
 
-    /// Number of its features: the values, other values, NULL, and the mean.
+    /// Number of features: for the values, other values, NULL, and the mean.
     pub fn width(&self) -> usize {
         self.values.len() + 2 + usize::from(self.means.is_some())
     }
 
-    /// Sets the features of a document, which are 0, to the features of a value.
+    /// Sets a document's features, all 0 so far, for a value.
     pub fn encode(&self, value: Option<&str>, features: &mut [f64]) {
         features[self.feature_of(value)] = 1.0;
         if let Some((last, means)) = features.last_mut().zip(self.means()) {
@@ -85,14 +86,14 @@ impl Category {
         }
     }
 
-    /// The number of the feature that is 1 for a value, from 0. `None` is NULL.
+    /// The index of the feature that is 1 for a value. `None` is NULL.
     pub fn feature_of(&self, value: Option<&str>) -> usize {
         let Some(value) = value else { return self.values.len() + 1 };
         let index = self.values.binary_search_by(|known| known.as_str().cmp(value));
         index.unwrap_or(self.values.len())
     }
 
-    /// What the feature with this number represents.
+    /// What the feature with this index represents.
     pub fn feature(&self, number: usize) -> CategoryFeature<'_> {
         match self.values.get(number) {
             Some(value) => CategoryFeature::Value(value),
@@ -102,10 +103,10 @@ impl Category {
         }
     }
 
-    /// The name of the feature with this number, such as `brand=acme`.
+    /// The name of the feature with this index, such as `brand=acme`.
     fn feature_name(&self, number: usize) -> String {
         let value = match self.feature(number) {
-            // A value that looks like one of the two others is in quotes.
+            // A value that looks like one of these names is quoted.
             CategoryFeature::Value(value) if value.starts_with(['(', '\'']) => {
                 Cow::Owned(format!("'{}'", value.replace('\'', "''")))
             }
@@ -118,7 +119,7 @@ impl Category {
     }
 }
 
-/// The categories of a data set or a model, in the order of their names. A clone is cheap.
+/// The categories of a data set or model, sorted by name. Cheap to clone.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Vec<Category>", into = "Vec<Category>")]
 pub struct Categories(Arc<Vec<Arc<Category>>>);
@@ -141,7 +142,7 @@ impl From<Categories> for Vec<Category> {
     }
 }
 
-/// One column of the source: a number, or a category with its features.
+/// A source column: a number, or a category with its features.
 #[derive(Debug, Clone, PartialEq)]
 pub enum InputColumn<'a> {
     /// The feature with this number.
@@ -161,7 +162,7 @@ impl InputColumn<'_> {
 }
 
 impl Categories {
-    /// Whether there is none.
+    /// Whether there are no categories.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -196,7 +197,7 @@ impl Categories {
         self.iter().flat_map(|category| (0..category.width()).map(|number| category.feature_name(number)))
     }
 
-    /// The columns that `features` features are read from: columns of numbers, then the categories.
+    /// The columns from which `features` features are read: numbers, then categories.
     pub fn inputs(&self, features: usize) -> Vec<InputColumn<'_>> {
         let mut next = self.numbers(features);
         let numbers = (0..next).map(InputColumn::Number);
@@ -214,7 +215,7 @@ impl Categories {
         numbers.chain(self.names()).collect()
     }
 
-    /// For each category the number of the feature with its mean, if it has means, among `features`.
+    /// For each category with means, the index of the mean feature among `features`.
     pub fn mean_features(&self, features: usize) -> impl Iterator<Item = (&Category, Option<usize>)> {
         let mut end = self.numbers(features);
         self.iter().map(move |category| {
@@ -223,12 +224,12 @@ impl Categories {
         })
     }
 
-    /// Whether a feature with this number, among `features`, belongs to a category.
+    /// Whether the feature with this index, among `features`, belongs to a category.
     pub fn contains(&self, feature: usize, features: usize) -> bool {
         feature >= self.numbers(features)
     }
 
-    /// Refuses features whose names do not differ: ranking finds columns by name, without case. Values differ in case.
+    /// Refuses repeated feature names: ranking finds columns by name, ignoring case. Category values are case-sensitive.
     ///
     /// # Errors
     /// The name that occurs twice.
@@ -246,17 +247,17 @@ impl Categories {
     /// Checks categories that were read from bytes. `features`: the names of all features.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] for categories that no training makes.
+    /// [`Error::Corrupt`] for categories that training would not make.
     pub fn validate(&self, features: &[String]) -> Result<()> {
         let is_value = |value: &String| value.len() <= LONGEST_VALUE;
         let are_values = |category: &Category| {
-            // A training makes at most 100; models of other libraries have more.
+            // Training makes at most 100; models from other libraries may have more.
             category.values.len() <= MOST_DISTINCT
                 && category.values.iter().all(is_value)
                 && category.values.is_sorted_by(|a, b| a < b)
                 && category.means().is_none_or(Means::is_valid)
         };
-        // One name at a time: the names of forged categories can take much more memory than the bytes of the model.
+        // One name at a time: the names of forged categories can take much more memory than the model's bytes.
         let have_names = self.width() <= features.len()
             && self.feature_names().eq(features[self.numbers(features.len())..].iter().cloned());
         require(
@@ -282,7 +283,7 @@ pub enum CategoryValue<'a> {
 }
 
 impl<'a> CategoryValue<'a> {
-    /// The value as text; `None` is NULL. A number without a fraction is written as a whole number, whatever its type.
+    /// The value as text; `None` is NULL. Numbers without a fraction are written as whole numbers, whatever their type.
     pub fn text(self) -> Option<Cow<'a, str>> {
         match self {
             Self::Null => None,
@@ -296,12 +297,12 @@ impl<'a> CategoryValue<'a> {
     }
 }
 
-/// What a value outside a category is, and what is allowed.
+/// Describes a value that a category cannot have, and what is allowed.
 pub fn not_a_value(found: &str) -> String {
-    format!("{found}; allowed in a category are text in UTF-8, numbers and NULL")
+    format!("{found}; a category may have UTF-8 text, numbers and NULL")
 }
 
-/// The error about a BLOB where the features have categories.
+/// The error for a BLOB of features that include categories.
 pub fn no_vector(what: &str, found: &str, names: &[String]) -> Error {
     let listed: Vec<String> = names.iter().map(|name| format!("\"{}\"", name.replace('"', "\"\""))).collect();
     let allowed = format!(

@@ -3,8 +3,8 @@
 use super::means::{FEWEST_ROWS, MeanSums, NO_VALUE, RowsOfCodes};
 use crate::data::Dataset;
 
-/// Learns the means of categories again from the rows that are not held out. Returns each feature with means and its values
-/// (`n_docs`); nothing if the training learned no means. `held_out`: whether a row is (`n_docs`).
+/// Relearns the means of categories without the held-out rows. Returns each mean feature and its values (`n_docs`); nothing
+/// if training learned no means. `held_out`: one flag per row (`n_docs`).
 pub fn means_without(data: &Dataset, held_out: &[bool]) -> Vec<(usize, Vec<f64>)> {
     if !data.has_means() {
         return Vec::new();
@@ -17,7 +17,7 @@ pub fn means_without(data: &Dataset, held_out: &[bool]) -> Vec<(usize, Vec<f64>)
     let relevance: Vec<f64> = kept.iter().map(|row| data.relevance[*row]).collect();
     let query_ids = &data.query_ids;
     let rows = RowsOfCodes { queries: &kept_queries, query_ids, documents: None, relevance: &relevance };
-    // 2. The mean of each row: held-out rows have the mean over all folds, if a model of the others would keep it.
+    // 2. The mean of each row: held-out rows have the mean over all folds, if a model trained on the others would keep it.
     let means = |codes: &[u32]| -> Vec<f64> {
         let kept_codes: Vec<u32> = kept.iter().map(|row| codes[*row]).collect();
         // Codes are dense, and NULL has the largest one.

@@ -1,17 +1,17 @@
-//! Learns from a column's rows whether it is a category, and which values have a feature (rule 2.18).
+//! Learns from a column's rows whether it is a category, and which values get a feature (rule 2.18).
 //!
-//! | a text column is a category on its own if | so that |
+//! | a text column becomes a category automatically if | this |
 //! |---|---|
-//! | its different values are at most half of its rows with a value, and at most [`MOST_DISTINCT`] | texts and ids are excluded |
-//! | its different values are at most half of the documents, or the rows of a document differ | titles are excluded |
-//! | two values, or one and NULL, have [`FEWEST_ROWS`] rows, values in [`FEWEST_QUERIES`] queries | there is something to learn |
+//! | distinct values are at most half of its rows with a value, and at most [`MOST_DISTINCT`] | excludes texts and ids |
+//! | distinct values are at most half of the documents, or the rows of a document differ | excludes titles |
+//! | two values, or one and NULL, have [`FEWEST_ROWS`] rows, values in [`FEWEST_QUERIES`] queries | leaves something to learn |
 //! | it differs within a query | it can order the documents of a query |
-//! | without ids of documents, or named like an id, two rows of a query share a value | it does not name the documents |
-//! | its texts are neither JSON nor quantities (`ColumnFacts::are_better_converted`) | it is not better converted to numbers |
+//! | without document ids, or named like an id, two rows of a query share a value | excludes names of documents |
+//! | its texts are neither JSON nor quantities (`ColumnFacts::are_better_converted`) | excludes texts that should be numbers |
 //!
-//! The values with a feature are those with enough rows and queries, at most the [`MOST_VALUES`] most frequent ones. If there are more
-//! values, in more than [`MANY_ROWS`] rows, only [`VALUES_OF_MANY`] have one: the mean relevance of a value covers the others
-//! (docs/adr/0028-categories.md).
+//! Values with enough rows and queries get a feature, at most the [`MOST_VALUES`] most frequent ones. If there are more
+//! values, in more than [`MANY_ROWS`] rows, only [`VALUES_OF_MANY`] get one, and the mean relevance of the value covers
+//! the others (docs/adr/0028-categories.md).
 //! Nothing depends on the order of the rows.
 
 use std::collections::HashMap;
@@ -26,11 +26,11 @@ use crate::math::sort_items;
 
 /// Most values of a category with a separate feature.
 const MOST_VALUES: usize = 100;
-/// The same in a category with more values, in many rows.
+/// The same, in a category with more values and many rows.
 const VALUES_OF_MANY: usize = 25;
-/// Rows above which features of values take long.
+/// Above this number of rows, separate features of many values are slow.
 const MANY_ROWS: usize = 20_000;
-/// Fewest values of a category with means. With fewer, the features of the values are as good.
+/// Fewest values of a category with means. With fewer, separate features are as good.
 const FEWEST_VALUES_WITH_MEANS: usize = 20;
 
 /// Rows without a value.
@@ -41,16 +41,16 @@ const ROW_COST: usize = 8;
 
 /// The values of a column as numbers, row by row.
 #[derive(Debug, Clone)]
-#[expect(clippy::struct_field_names, reason = "the codes are what it has")]
+#[expect(clippy::struct_field_names, reason = "codes are the main content")]
 pub struct Codes {
     dictionary: Dictionary,
-    /// For each row the number of its value or of its feature.
+    /// For each row, the number of its value or of its feature.
     codes: Vec<u32>,
-    /// For each row the mean of its value, in a known category with means.
+    /// For each row, the mean of its value, in a known category with means.
     means: Vec<f64>,
     /// Bytes of the texts in the dictionary.
     text_bytes: u64,
-    /// Rows whose value a known category does not know.
+    /// Rows whose value is not in the known category.
     unknown: CategoryRows,
 }
 
@@ -59,18 +59,18 @@ pub struct Codes {
 enum Dictionary {
     /// Values get numbers in the order of their first rows.
     New(HashMap<Box<str>, u32>),
-    /// There were more than [`MOST_DISTINCT`] values, and they are forgotten.
+    /// There were more than [`MOST_DISTINCT`] values, so they were dropped.
     TooMany,
-    /// Values have the numbers of their features.
+    /// Values are numbered by their features.
     Known(Arc<Category>),
 }
 
-/// A column that is a category by the option `columns` or by a model.
+/// A column that is a category because the option `columns` or a model says so.
 pub struct CategoryColumn {
     pub name: String,
     /// The values.
     pub codes: Codes,
-    /// Facts of its rows; none with a model.
+    /// Facts about its rows; `None` with a model.
     pub facts: Option<Box<ColumnFacts>>,
 }
 
@@ -80,16 +80,16 @@ pub struct Learned {
     pub category: Arc<Category>,
     /// The numbers.
     pub codes: Vec<u32>,
-    /// For each row the mean of its value; empty without means.
+    /// For each row, the mean of its value; empty without means.
     pub means: Vec<f64>,
-    /// For each row the number of its value, where means were learned.
+    /// For each row, the number of its value, where means were learned.
     pub mean_codes: Vec<u32>,
-    /// Rows whose value the category does not know; none if it was learned of these rows.
+    /// Rows whose value is not in the category; none if it was learned from these rows.
     pub unknown: CategoryRows,
 }
 
 impl Codes {
-    /// Codes whose values are learned, for a column that has `missing` rows without a value so far.
+    /// Codes that learn values, for a column with `missing` rows without a value so far.
     pub fn new(missing: usize) -> Self {
         let dictionary = Dictionary::New(HashMap::new());
         let (codes, means, unknown) = (vec![NULL; missing], Vec::new(), CategoryRows::default());
@@ -139,7 +139,7 @@ impl Codes {
         grown_bytes(&self.codes, 1) + grown_bytes(&self.means, 1) + 2 * self.text_bytes + entry
     }
 
-    /// The codes of a category that is known.
+    /// The codes of a known category.
     pub fn known(self) -> Option<Learned> {
         match self.dictionary {
             Dictionary::Known(category) => {
@@ -164,13 +164,13 @@ impl Codes {
         let values = frequent(known, &counts, rows);
         if values.is_empty() {
             return Err(format!(
-                "no value with {FEWEST_ROWS} rows in {FEWEST_QUERIES} queries, so nothing can be learned of it; leave it out"
+                "no value with {FEWEST_ROWS} rows in {FEWEST_QUERIES} queries, so nothing can be learned from it; leave it out"
             ));
         }
         Ok(self.learned(name, values, rows))
     }
 
-    /// The category of a column of text that is not better converted to numbers, if it is one on its own.
+    /// The category of a text column that should not be converted to numbers, if it becomes one automatically.
     pub fn found(self, name: &str, rows: RowsOfCodes<'_>) -> Option<Learned> {
         let Dictionary::New(known) = &self.dictionary else { return None };
         let counts = self.counts(known.len(), rows);
@@ -199,7 +199,7 @@ impl Codes {
         counts
     }
 
-    /// Whether the values belong to documents, and each to one or two of them, as titles do.
+    /// Whether values belong to documents, each to one or two of them, like titles.
     fn names_documents(&self, documents: &[usize], values: usize) -> bool {
         let count = documents.iter().max().map_or(0, |last| last + 1);
         2 * values > count && is_constant_within(&self.codes, documents, count)
@@ -266,7 +266,7 @@ fn is_constant_within(codes: &[u32], groups: &[usize], count: usize) -> bool {
     })
 }
 
-/// The values that have a feature, ascending, with their codes.
+/// The values that get a feature, sorted, with their codes.
 fn frequent(
     known: &HashMap<Box<str>, u32>,
     counts: &[ValueCount],

@@ -1,13 +1,13 @@
-//! The mean relevance of the values of a category, as one more feature (rule 2.23). It serves values that are too many for
-//! separate features, and trees, which need a split for each such feature.
+//! The mean relevance of a category value, as an additional feature (rule 2.23). It helps if there are too many values for
+//! separate features, and it helps trees, which need a split per separate feature.
 //!
 //! ```text
 //! mean(v) = sum over rows with the value v of (relevance - mean relevance of the query) / (rows + SMOOTHING)
 //! ```
 //!
-//! In training the rows of a query get means of the queries in other folds, never of their own query: a hash of the id gives
-//! the fold. Sums are taken in an order that does not depend on the order of the rows. Where a part of the rows is held out, means are
-//! made again from the others ([`means_without`]).
+//! In training, the rows of a query get means over queries in other folds, never over their own query. A hash of the id
+//! gives the fold. The order of summation does not depend on the order of the rows. If rows are held out, means are
+//! recomputed from the others ([`means_without`]).
 //!
 //! The feature exists if means predict relevance: with g(q) the sum over the rows of query q of (relevance - its mean in q)
 //! times the mean of the value in other folds,
@@ -16,8 +16,8 @@
 //! sum_q g(q) >= T * sqrt(2 * sum_q g(q)^2)
 //! ```
 //!
-//! Of two rows with the same value in different queries, each is part of the other's mean. So terms are correlated, and the variance
-//! is twice the variance of independent terms.
+//! Two rows with the same value in different queries are each part of the other's mean. So terms are correlated, and
+//! the variance is twice the variance of independent terms.
 
 use serde::{Deserialize, Serialize};
 
@@ -26,29 +26,29 @@ use crate::base::Ticks;
 use crate::data::Id;
 use crate::math::{sort_ascending, sort_items};
 
-/// Rows of relevance 0 that each mean has besides its own.
+/// Rows of average relevance added to each mean (shrinkage).
 const SMOOTHING: f64 = 5.0;
 /// Folds of queries.
 const FOLDS: usize = 5;
 /// Fewest queries of a training with means.
 pub(super) const FEWEST_QUERIES: usize = 2 * FOLDS;
-/// Fewest rows of a value whose mean the model keeps. One row in training has no others.
+/// Fewest rows of a value whose mean the model keeps. A single training row has no other rows to average.
 pub(super) const FEWEST_ROWS: u32 = 2;
 /// Seed of the hash of queries.
 const SEED: u64 = 37;
 /// The code of a text that is not a value.
 pub(super) const NO_VALUE: u32 = u32::MAX - 1;
-/// How many standard errors the gains of means are above 0: T.
+/// T: how many standard errors above 0 the gains of means must be.
 const T: f64 = 2.0;
 
-/// The rows of columns of values.
+/// The rows of value columns.
 #[derive(Debug, Clone, Copy)]
 pub struct RowsOfCodes<'a> {
-    /// The number of the query of each row.
+    /// Query index of each row.
     pub queries: &'a [usize],
     /// The ids of the queries.
     pub query_ids: &'a [Id],
-    /// The number of the document of each row; `None` without ids.
+    /// Document index of each row; `None` without ids.
     pub documents: Option<&'a [usize]>,
     /// Relevance of each row; may be empty.
     pub relevance: &'a [f64],
@@ -58,7 +58,7 @@ pub struct RowsOfCodes<'a> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[expect(clippy::struct_field_names, reason = "values have means, and NULL has one")]
 pub struct Means {
-    /// The values, ascending by their bytes.
+    /// The values, sorted by their bytes.
     values: Vec<String>,
     /// One for each value.
     means: Vec<f64>,
@@ -72,19 +72,19 @@ impl Means {
         self.find(value).unwrap_or(0.0)
     }
 
-    /// The mean of a value that is known.
+    /// The mean of a known value.
     pub(super) fn find(&self, value: Option<&str>) -> Option<f64> {
         let Some(value) = value else { return Some(self.null) };
         let index = self.values.binary_search_by(|known| known.as_str().cmp(value));
         index.ok().map(|at| self.means[at])
     }
 
-    /// The values with their means, ascending.
+    /// The sorted values with their means.
     pub fn entries(&self) -> impl Iterator<Item = (&String, f64)> {
         self.values.iter().zip(self.means.iter().copied())
     }
 
-    /// Whether values that were read from bytes are possible.
+    /// Whether means decoded from bytes are valid.
     pub(super) fn is_valid(&self) -> bool {
         self.values.len() == self.means.len()
             && self.values.len() <= MOST_DISTINCT
@@ -94,8 +94,8 @@ impl Means {
             && self.means.iter().all(|mean| mean.is_finite())
     }
 
-    /// The means of all rows; none if they do not predict relevance. `codes`: the number of the value of each row, below `texts`;
-    /// that number for NULL; [`NO_VALUE`] for texts that are not values.
+    /// The means over all rows; `None` if they do not predict relevance. `codes`: the number of each row's value, below
+    /// `texts`; `texts` for NULL; [`NO_VALUE`] for texts that are not values.
     pub(super) fn learn(codes: Vec<u32>, texts: &[&str], rows: RowsOfCodes<'_>) -> Option<LearnedMeans> {
         let sums = MeanSums::new(&codes, texts.len() + 1, rows);
         let of_rows = sums.of_other_folds(&codes, rows);
@@ -111,10 +111,10 @@ impl Means {
     }
 }
 
-/// Means, and the rows that they were learned from.
+/// Means, and per-row data from learning them.
 pub(super) struct LearnedMeans {
     pub means: Means,
-    /// For each row the mean of its value in other folds.
+    /// For each row, the mean of its value in other folds.
     pub of_rows: Vec<f64>,
     /// For each row the number of its value.
     pub codes: Vec<u32>,
@@ -142,7 +142,7 @@ fn sum(mut values: Vec<f64>) -> f64 {
 
 /// Sums of relevance by value and fold.
 pub(super) struct MeanSums {
-    /// For each value and fold the number of rows, and the sum of relevance less the mean of the query.
+    /// For each value and fold, the number of rows, and the sum of relevance minus the query mean.
     sums: Vec<[(u32, f64); FOLDS]>,
     /// The fold of each query.
     pub(super) folds: Vec<usize>,
@@ -193,18 +193,18 @@ impl MeanSums {
         squares > 0.0 && sum(gains) >= T * (2.0 * squares).sqrt()
     }
 
-    /// For each row the mean of its value over the folds but its own.
+    /// For each row, the mean of its value over all folds but its own.
     fn of_other_folds(&self, codes: &[u32], rows: RowsOfCodes<'_>) -> Vec<f64> {
         let of_row = |(code, query): (&u32, &usize)| self.of_code(*code, Some(self.folds[*query]));
         codes.iter().zip(rows.queries).map(of_row).collect()
     }
 
-    /// The mean of the value with this code over the folds but one, 0 if it is not a value.
+    /// The mean of the value with this code over all folds but one; 0 if it is not a value.
     fn of_code(&self, code: u32, without: Option<usize>) -> f64 {
         self.value(code).map_or(0.0, |value| self.mean(value, without))
     }
 
-    /// The mean of a value over the folds but one.
+    /// The mean of a value over all folds but one.
     pub(super) fn mean(&self, value: usize, without: Option<usize>) -> f64 {
         let (mut rows, mut sum) = (SMOOTHING, 0.0);
         for (fold, (more, added)) in self.sums[value].iter().enumerate() {
@@ -251,20 +251,20 @@ mod tests {
         assert!((means.of(Some("a")) - 40.0 * 0.75 / 45.0).abs() < 1e-12, "{means:?}");
         assert!(means.of(Some("b")) < 0.0 && means.of(Some("new")).abs() <= 0.0 && means.null < 0.0);
         assert!(of_rows[0] > 0.5 && of_rows[7].abs() <= 0.0 && of_rows[11].abs() <= 0.0);
-        // Other grades of a query change means of other queries only.
+        // Changing the grades of a query only changes means of other queries.
         let mut other = relevance.clone();
         other[20..24].copy_from_slice(&[0.0, 3.0, 3.0, 3.0]);
         let (changed, of_changed) = learn(&other, &in_order);
         assert!(changed != means && of_changed != of_rows);
         assert!(of_rows[20..24].iter().zip(&of_changed[20..24]).all(|(a, b)| a.to_bits() == b.to_bits()));
-        // Another order of the rows.
+        // In a different row order.
         let mixed: Vec<usize> = (0..160).map(|row| row * 77 % 160).collect();
         let (same, of_mixed) = learn(&relevance, &mixed);
         assert!(same == means);
         assert!(mixed.iter().zip(&of_mixed).all(|(row, mean)| mean.to_bits() == of_rows[*row].to_bits()));
     }
 
-    /// 200 columns of values at random: few have means. For independent columns of two standard errors 5 would.
+    /// 200 columns of values at random: few have means. With independent terms and two standard errors, 5 would.
     #[test]
     fn values_at_random_have_no_means() {
         let (_, queries, relevance, ids) = data();
@@ -296,7 +296,7 @@ mod tests {
             relevance: relevance.clone(),
             ..Dataset::default()
         };
-        // Without all rows of a value but one: no model of the others keeps its mean.
+        // With all rows of a value held out but one: a model of the remaining rows would not keep its mean.
         let held_out: Vec<bool> = (0..160).map(|row| codes[row] == 1 && row > 1).collect();
         let [(_, found)] = &means_without(&data, &held_out)[..] else { panic!("one category") };
         assert!((0..160).filter(|row| held_out[*row]).all(|row| found[row].abs() <= 0.0));

@@ -1,4 +1,4 @@
-//! Statistics of a column, collected row by row in bounded memory. They don't depend on the order of the rows.
+//! Statistics of a column, collected row by row in bounded memory, and independent of row order.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -12,11 +12,11 @@ use super::super::text_values::{LONGEST_VALUE, ValueCount};
 use super::texts::{JsonKind, TextSample};
 use crate::base::{checkpoint, quote};
 
-/// Different values counted in text columns and other columns that are not features.
+/// Most distinct values counted in text columns and other columns that are not features.
 const MOST_DISTINCT: usize = 2000;
-/// Different values that are counted in features.
+/// Most distinct values counted in features.
 const MOST_DISTINCT_OF_FEATURES: usize = 1000;
-/// Most pairs of a query and a value that are compared to find repeated values within queries.
+/// Most (query, value) pairs compared to find repeated values within queries.
 const MOST_PAIRS: usize = 2000;
 
 /// A value of a column.
@@ -24,14 +24,14 @@ const MOST_PAIRS: usize = 2000;
 pub enum Seen<'a> {
     /// NULL.
     Missing,
-    /// A number, or text that is one.
+    /// A number, or text that is a number.
     Number(f64),
     /// Other text.
     Text(&'a [u8]),
     Blob(&'a [u8]),
 }
 
-/// Facts of a column for reports.
+/// Facts about a column, for reports.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Facts {
     /// "number", "text", "blob", "mixed", or "null" if every row is NULL.
@@ -39,7 +39,7 @@ pub struct Facts {
     pub kind: &'static str,
     /// Rows that are NULL.
     pub missing: u64,
-    /// Different values besides NULL; `None` if there are too many to count.
+    /// Distinct values besides NULL; `None` if there are too many to count.
     pub distinct: Option<u64>,
     /// Whether all rows of each query have the same value.
     pub constant_within_query: bool,
@@ -50,7 +50,7 @@ pub struct Facts {
 struct PairSample {
     /// Leading zero bits of the hashes of sampled values. Rises as pairs are added, so the last sample is the same in any order.
     zeros: u32,
-    /// For each pair of a query and a value the hash of the value, and whether several rows have the pair.
+    /// For each (query, value) pair, the hash of the value, and whether several rows have the pair.
     pairs: HashMap<u64, (u64, bool)>,
 }
 
@@ -72,7 +72,7 @@ impl PairSample {
     }
 }
 
-/// What is known of a column.
+/// What is known about a column.
 #[derive(Debug, Clone)]
 pub struct ColumnFacts {
     pub rows: u64,
@@ -81,9 +81,9 @@ pub struct ColumnFacts {
     /// Smallest and largest number.
     pub range: (f64, f64),
     whole: bool,
-    /// For each value, by its hash, its rows and queries; values beyond [`MOST_DISTINCT`] are dropped.
+    /// For each value hash, its rows and queries; values beyond [`MOST_DISTINCT`] are dropped.
     distinct: HashMap<u64, ValueCount>,
-    /// The value of each query, as long as all rows of each query have the same.
+    /// The value of each query, as long as all its rows have the same value.
     query_values: Option<Vec<Option<u64>>>,
     pairs: PairSample,
     /// Some of the texts.
@@ -94,7 +94,7 @@ pub struct ColumnFacts {
     is_utf8: bool,
     /// Whether a text is short enough for a value of a category.
     has_short_text: bool,
-    /// Number of bytes of the BLOBs, if all have the same.
+    /// Size of the BLOBs, if all have the same size.
     blob_bytes: Option<usize>,
 }
 
@@ -191,12 +191,12 @@ impl ColumnFacts {
         }
     }
 
-    /// Adds rows without a value, up to this number of rows.
+    /// Adds rows without a value until there are this many rows.
     pub(in crate::data) fn of_rows(&mut self, rows: usize) {
         self.rows = rows as u64;
     }
 
-    /// Whether each row has another value than the others of its query, in queries with several rows.
+    /// Whether the rows of each query have distinct values, and some query has several rows.
     pub fn is_unique_within_query(&self, queries: usize) -> bool {
         let has_missing = self.rows > self.kinds.iter().sum::<u64>();
         !has_missing && self.rows > queries as u64 && !self.pairs.has_repeated()
@@ -212,12 +212,12 @@ impl ColumnFacts {
         self.distinct.len() <= MOST_DISTINCT && self.distinct.values().any(|count| count.is_frequent(queries))
     }
 
-    /// Whether numbers say better what its texts say: JSON, and quantities, also those that are not read.
+    /// Whether its texts should be converted to numbers: JSON, and quantities, including unreadable ones.
     pub fn are_better_converted(&self) -> bool {
         !self.texts.has_text() || self.texts.json_kind().is_some() || self.readings.outcome(1.0).is_quantity()
     }
 
-    /// Whether its texts are JSON objects with numbers, and some rows miss a key.
+    /// Whether its texts are JSON objects with numbers, with a key missing in some rows.
     pub fn lacks_keys(&self) -> bool {
         let keys_of = |text: &str| {
             let numbers = numbers_by_key(text.as_bytes())?.into_iter();
@@ -227,12 +227,12 @@ impl ColumnFacts {
         keys.is_some_and(|keys| keys.len() > 1 || self.facts().missing > 0)
     }
 
-    /// Whether its texts may be JSON with numbers by keys.
+    /// Whether its texts may be JSON with numbers under keys.
     pub fn may_be_objects(&self) -> bool {
         self.texts.json_kind().is_some_and(|kind| kind != JsonKind::Vectors)
     }
 
-    /// SQL that makes NULL of a column's values that are not numbers, if these are few texts, in at most half of the rows.
+    /// SQL that replaces a column's non-numbers by NULL, if they are few texts in at most half of the rows.
     pub fn null_in_sql(&self, name: &str, rows: usize) -> Option<String> {
         let texts = self.texts.all().collect();
         let are_texts =
@@ -246,7 +246,7 @@ impl ColumnFacts {
         self.blob_bytes.is_some_and(|bytes| bytes > 0 && bytes.is_multiple_of(4))
     }
 
-    /// Why a column of texts cannot be a category because of them.
+    /// Why its texts keep a column from being a category.
     pub fn text_problem(&self) -> Option<String> {
         if !self.is_utf8 {
             return Some("a text in it is not UTF-8".to_owned());

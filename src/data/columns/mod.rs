@@ -1,6 +1,7 @@
-//! Columns of a source that are not features yet: what their values are, and what their names say.
+//! Source columns before their role is decided: what their values are, and what their names say.
 //!
-//! Nothing here depends on the order of the rows. `train/column_rules.rs` decides what becomes of a column and says why.
+//! Nothing here depends on the order of the rows. `train/column_rules.rs` decides the role of a column and gives the
+//! reason.
 
 mod facts;
 mod names;

@@ -15,10 +15,10 @@ pub const ROW_NUMBERS: [&str; 12] = [
     "rownames",
     "row_index",
 ];
-/// Names of columns that say to which part of the data a row belongs.
+/// Names of columns that say which part of the data a row belongs to.
 const PARTS: [&str; 5] = ["fold", "split", "part", "partition", "set"];
 
-/// Ends of names of codes: numbers that are not more or less than others.
+/// Suffixes of names of codes, which are numbers without an order.
 const CODES: [&str; 14] = [
     "zip",
     "zipcode",
@@ -45,7 +45,7 @@ pub fn is_code(name: &str) -> bool {
     [last, &format!("{before}{last}"), camel].iter().any(|word| CODES.contains(word))
 }
 
-/// Whether a column has the name that a program gives to the number of a row.
+/// Whether a program gave a column this name for row numbers.
 pub fn is_row_number(name: &str) -> bool {
     ROW_NUMBERS.contains(&&*name.trim().to_ascii_lowercase())
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::de::IgnoredAny;
 
-/// Most texts of a sample, and the characters that are kept of each.
+/// Most texts in a sample, and most characters kept of each.
 const MOST_TEXTS: usize = 500;
 const LONGEST_TEXT: usize = 400;
 
@@ -30,7 +30,7 @@ impl JsonKind {
         (text.starts_with('{') && text.ends_with('}')).then_some(Self::Objects)
     }
 
-    /// What texts of these two kinds are together.
+    /// The kind of texts of these two kinds together.
     fn with(self, other: Self) -> Option<Self> {
         let is_object = |kind: Self| kind == Self::Objects;
         match () {
@@ -41,7 +41,7 @@ impl JsonKind {
     }
 }
 
-/// The texts with the smallest hashes: the same for any order of rows.
+/// The texts with the smallest hashes, independent of row order.
 #[derive(Debug, Clone, Default)]
 pub struct TextSample(BTreeMap<u64, Box<str>>);
 
@@ -71,7 +71,7 @@ impl TextSample {
         self.all().filter(|text| !text.trim().is_empty())
     }
 
-    /// Whether it has all texts of the column.
+    /// Whether the sample has all texts of the column.
     pub fn is_whole(&self) -> bool {
         self.0.len() < MOST_TEXTS
     }
@@ -86,12 +86,12 @@ impl TextSample {
         self.texts().min().unwrap_or_default()
     }
 
-    /// Whether all texts are JSON. Of long ones only the start is known.
+    /// Whether all texts are JSON. For long texts only the start is known.
     pub fn are_json(&self) -> bool {
         self.all().all(|text| is_cut(text) || serde_json::from_str::<IgnoredAny>(text).is_ok())
     }
 
-    /// Whether all are arrays of as many numbers.
+    /// Whether all are arrays of numbers with the same length.
     pub fn have_one_length(&self) -> bool {
         let length = |text| serde_json::from_str::<Vec<f64>>(text).map_or(0, |numbers| numbers.len());
         let mut lengths = self.all().filter(|text| !is_cut(text)).map(length);
