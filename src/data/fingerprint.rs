@@ -1,8 +1,8 @@
-//! The fingerprint of training data, with which later data are compared: for each feature its range, the counts of about
-//! ten bins, the number of missing values, and how much both vary between queries (`clusters`).
+//! The fingerprint of training data, to which later data are compared: for each feature the range, the counts of about
+//! ten bins, the number of missing values, and how much counts vary between queries (`clusters`).
 //!
-//! Values are rounded to single precision: it halves the bytes, and features in BLOBs and in columns are comparable. A
-//! feature takes about 90 bytes in a model.
+//! Values are rounded to single precision, which halves the size and makes features in BLOBs and in columns comparable.
+//! A feature takes about 90 bytes in a model.
 
 use std::ops::RangeInclusive;
 
@@ -21,19 +21,19 @@ use crate::math::{simd, sort_singles};
 const BINS: usize = 10;
 /// A value as frequent as a bin gets a separate bin, so the number of bins can double.
 const MAX_BINS: usize = 2 * BINS + 1;
-/// Bins with fewer values (1 / SMALLEST) are not made.
+/// No bin has fewer than this fraction of the values (1 / SMALLEST).
 const SMALLEST: usize = 100;
 /// Largest number of values that are sorted to find bins. All values are counted.
 const SAMPLE: usize = 1 << 16;
 
 /// Largest number of rows: sums of larger numbers are not exact.
 const MOST_ROWS: u64 = 1 << 53;
-/// Rounding of a design effect in single precision.
+/// Rounding error of a design effect in single precision.
 const ROUNDED: f64 = 1.000_001;
 
-/// Values whose bins are found together.
+/// Number of values whose bins are looked up together.
 const CHUNK: usize = 1 << 10;
-/// Values that a loop compares with an edge together.
+/// Number of values compared with an edge in one loop.
 const LANES: usize = 16;
 
 /// Statistics of a training set.
@@ -74,18 +74,18 @@ pub struct Profile {
     pub queries: u64,
     /// Design effect of the bins, at least 1.
     pub design_effect: f32,
-    /// Degrees of freedom of the bins, from 1 to their number less 1.
+    /// Degrees of freedom of the bins, from 1 to the number of bins minus 1.
     pub degrees: f32,
     /// Design effect of missing values, at least 1.
     pub missing_effect: f32,
 }
 
-/// A later series in the bins of an earlier one.
+/// Later values, counted in the bins of earlier ones.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Observed {
     /// Number of values in each bin.
     pub counts: Vec<u64>,
-    /// Numbers of values outside of the earlier range in the queries that have any, the largest first.
+    /// Numbers of values outside the earlier range, for queries that have any, largest first.
     pub outside: Vec<u64>,
     /// Number of missing values.
     pub missing: u64,
@@ -102,7 +102,7 @@ pub struct Observed {
 /// Values of queries.
 #[derive(Clone, Copy)]
 struct Values<'a> {
-    /// The values; NaN is a missing one.
+    /// The values; NaN is missing.
     all: &'a [f32],
     /// Query i has the values `offsets[i]..offsets[i + 1]`.
     offsets: &'a [usize],
@@ -112,7 +112,7 @@ struct Values<'a> {
 const BYTES: usize = 12;
 
 impl Fingerprint {
-    /// The fingerprint of a data set before scaling. `missing`: which of its features are not known.
+    /// The fingerprint of a data set before scaling. `missing`: which of its features are missing.
     ///
     /// # Errors
     /// An interrupt; too little memory.
@@ -131,7 +131,7 @@ impl Fingerprint {
         })
     }
 
-    /// The features of other data, in the bins of the training.
+    /// The features of other data, in the training bins.
     ///
     /// # Errors
     /// An interrupt; too little memory.
@@ -147,7 +147,7 @@ impl Fingerprint {
         Ok(each_feature(data, missing, control, observe)?.into_iter().flatten().collect())
     }
 
-    /// A query feature of other data, in the bins of the training; `None` if either does not have this name.
+    /// A query feature of other data, in the training bins; `None` unless both have this name.
     pub fn query_feature_of(&self, name: &str, data: &Dataset) -> Option<(&Profile, Observed)> {
         let same = |other: &str| other.eq_ignore_ascii_case(name);
         let profile = &self.query_features.iter().find(|(other, _)| same(other))?.1;
@@ -155,7 +155,7 @@ impl Fingerprint {
         Some((profile, with_query_values(data, column, |values| profile.observe(values))))
     }
 
-    /// The relevance of other data, in the bins of the training.
+    /// The relevance of other data, in the training bins.
     pub fn relevance_of(&self, data: &Dataset) -> Observed {
         with_relevance(data, |values| self.relevance.observe(values))
     }
@@ -183,7 +183,7 @@ impl Fingerprint {
     }
 }
 
-/// The queries of a series: its bins, and whether its values are missing.
+/// Counts by query: the bins, and whether values are missing.
 struct Tally {
     bins: Clusters,
     missing: Clusters,
@@ -191,12 +191,12 @@ struct Tally {
     low: f32,
     /// Largest value.
     high: f32,
-    /// Numbers of values outside of a range in the queries that have any.
+    /// Numbers of values outside a range, for queries that have any.
     outside: Vec<u64>,
 }
 
 impl Tally {
-    /// `inside`: the values that are not outside.
+    /// `inside`: the range of values that are not outside.
     fn of(values: Values<'_>, edges: &[f32], inside: RangeInclusive<f32>) -> Self {
         let mut tally = Self {
             bins: Clusters::new(edges.len() + 1),
@@ -249,7 +249,7 @@ impl Profile {
         let mut sample: Vec<f32> = known().step_by(step).collect();
         sort_singles(&mut sample);
         let mut edges = edges(&sample);
-        // Rare values below and above a single frequent one have bins as well, or they could become frequent unseen.
+        // Rare values below and above a single frequent value get bins too; otherwise they could become frequent unnoticed.
         if let (true, Some(&frequent)) = (edges.is_empty(), sample.get(sample.len() / 2)) {
             let below = known().filter(|x| *x < frequent).reduce(f32::max);
             let above = known().any(|x| x > frequent).then_some(frequent);
@@ -306,7 +306,7 @@ impl Profile {
         share(self.missing, self.count() + self.missing)
     }
 
-    /// Whether it is a distribution of `all` values, missing ones included, of `queries` queries.
+    /// Whether this is a valid distribution of `all` values, including missing ones, over `queries` queries.
     fn is_valid(&self, [all, queries]: [u64; 2]) -> bool {
         let counted = self.counts.iter().try_fold(0u64, |sum, count| sum.checked_add(*count));
         let Some(known) = counted else { return false };
@@ -339,12 +339,12 @@ impl Observed {
         share(self.missing, self.count() + self.missing)
     }
 
-    /// Part of the values outside of the earlier range; 0 without values.
+    /// The fraction of values outside the earlier range; 0 without values.
     pub fn outside_share(&self) -> f64 {
         share(self.outside.iter().sum(), self.count())
     }
 
-    /// The fraction in each bin for a design effect, as [`Profile::shares`].
+    /// The fraction in each bin for a design effect, like [`Profile::shares`].
     pub fn shares(&self, effect: f64) -> Vec<f64> {
         shares(&self.counts, effect)
     }
@@ -414,7 +414,7 @@ fn edges(sorted: &[f32]) -> Vec<f32> {
     edges
 }
 
-/// Applies `learn` to the number and the values of each feature.
+/// Applies `learn` to the index and the values of each feature.
 fn each_feature<T: Send>(
     data: &Dataset,
     missing: &MissingValues,
@@ -484,7 +484,7 @@ mod tests {
 
     #[test]
     fn no_distribution_has_more_bins_than_allowed() {
-        // Ten frequent values with rare ones between them.
+        // Ten frequent values, with rare ones between them.
         let mut values: Vec<f32> = (0..2000u16).map(|i| f32::from(i % 10) + 0.5).collect();
         values.extend((0..200u16).map(|i| f32::from(i % 11)));
         let found = profile(&values);

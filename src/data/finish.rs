@@ -28,25 +28,25 @@ use crate::math::{Element, compare, sort_indices, sort_items};
 pub struct ReadReport {
     /// Columns that were ignored because they hold no number.
     pub ignored: Vec<String>,
-    /// Facts of each of them.
+    /// Facts about each of them.
     pub ignored_facts: Vec<ColumnFacts>,
-    /// Facts about columns that are not features, in the order of their numbers.
+    /// Facts about columns that are not features, in column order.
     pub observed: Vec<ColumnFacts>,
-    /// Facts of columns that became categories, by the name of the column.
+    /// Facts about columns that became categories, by column name.
     pub category_facts: Vec<(String, ColumnFacts)>,
-    /// Columns of texts that are numbers, some with zeros before their digits.
+    /// Columns of texts that are numbers, some with leading zeros.
     pub zero_padded: Vec<String>,
     /// Number of missing features that were replaced.
     pub imputed: usize,
-    /// Where they are in the data set.
+    /// Where in the data set these are.
     pub missing: MissingValues,
     /// Summary of each feature, rows of earlier calls included.
     pub summaries: Vec<ColumnSummary>,
     /// Mean of each feature over the rows that have it.
     pub means: Vec<f64>,
-    /// For each document of the data set, the number of its row, from 0.
+    /// For each document of the data set, its row number, from 0.
     pub rows: Vec<usize>,
-    /// Document scores, if rows were scored as they were read. The data set has no features then.
+    /// Document scores, if rows were scored as they were read. Then the data set has no features.
     pub scores: Option<Vec<f64>>,
     /// The value of the column `split_by` for each document of the data set, if there is one.
     pub split: Option<Vec<Id>>,
@@ -59,7 +59,7 @@ pub struct ReadReport {
 }
 
 impl ReadReport {
-    /// Document values, from the values of the rows as they were read.
+    /// Reorders values from the order in which rows were read to the order of documents.
     pub fn of_rows(&self, values: &[Id]) -> Vec<Id> {
         self.rows.iter().map(|row| values[*row].clone()).collect()
     }
@@ -77,7 +77,7 @@ impl DatasetBuilder {
     /// Turns the rows into a data set. Every pass has checkpoints.
     ///
     /// # Errors
-    /// Text in a column of numbers, missing values under [`Missing::Error`], infinities, feature names that are not unique.
+    /// Text in a column of numbers; missing values under [`Missing::Error`]; infinities; repeated feature names.
     pub fn finish(mut self, options: FinishOptions<'_>) -> Result<(Dataset, ReadReport)> {
         // 1. Features: the numeric columns, or the numbered values of vectors.
         let (vector, positions) = (self.names.is_empty(), self.position_bytes());
@@ -122,7 +122,7 @@ impl DatasetBuilder {
             RowOrder::Canonical => self.canonical_rows(&matrix, &rank),
             RowOrder::Stream => self.stream_rows(),
         };
-        // 3. Summaries are sums of floating-point numbers, so they are taken in that order.
+        // 3. Summaries are floating-point sums, so they are computed in that order.
         let missing = &mut report.missing;
         report.summaries = match &matrix {
             // Columns of BLOBs are known only if values are missing.
@@ -142,7 +142,7 @@ impl DatasetBuilder {
         };
         let (matrix, imputed) = self.impute(matrix, means)?;
         report.imputed = if branches { 0 } else { imputed };
-        // 5. A copy in that order. Ids are moved.
+        // 5. Copy in that order. Ids are moved.
         let copied = if order.is_sorted() { 0 } else { matrix.bytes() };
         let ids = bytes_of::<Id>(order.len() + self.row_group.len());
         self.reserve_to_finish(rows_bytes + copied + ids + bytes_of::<[f64; 2]>(order.len()))?;
@@ -188,8 +188,9 @@ impl DatasetBuilder {
         Ok(matrix.with_groups(kept, &groups))
     }
 
-    /// Scores the rows since the last call, and drops their features. `score` appends the scores of documents of this width,
-    /// row-major. Only rows whose features are BLOBs are scored. Missing values count as in [`Self::finish`].
+    /// Scores the rows read since the last call, and drops their features. `score` appends the scores of documents of
+    /// this width, row-major. Only rows whose features are BLOBs are scored. Missing values count as in
+    /// [`Self::finish`].
     ///
     /// # Errors
     /// Errors of `score`; missing values that are not allowed.
@@ -228,13 +229,13 @@ impl DatasetBuilder {
         Ok(())
     }
 
-    /// Reserves memory for the rows and the results of this module.
+    /// Reserves memory for the rows and for the results of this module.
     fn reserve_to_finish(&mut self, bytes: u64) -> Result<()> {
         let what = format_args!("sorting the {} rows of source {}", self.row_query.len(), self.source);
         self.memory.resize(bytes, what, FEWER_ROWS)
     }
 
-    /// The features that are numbers. Columns of text are categories or ignored.
+    /// The numeric features. Text columns become categories or are ignored.
     fn numeric_columns(
         &mut self,
         text_columns: TextColumns,
@@ -303,7 +304,7 @@ impl DatasetBuilder {
                 || others.is_some_and(|others| others.has_frequent_value(queries)))
     }
 
-    /// The error for a text in a feature, with its row. `others`: facts of the values that are not numbers.
+    /// The error for text in a feature, with its row. `others`: facts about values that are not numbers.
     fn text_among_numbers(
         &self,
         (row, found): (usize, &str),
@@ -331,15 +332,15 @@ impl DatasetBuilder {
                 "; with the option \"missing\" such texts are missing values".to_owned()
             }
             TextColumns::RefuseListed => {
-                "; a column of texts is listed under \"categories\" instead of \"features\"".to_owned()
+                "; list a text column under \"categories\" instead of \"features\"".to_owned()
             }
             TextColumns::Ignore => {
                 let missing = in_sql().map(|sql| {
-                    format!("; {sql} in the source and the option \"missing\" make other values missing")
+                    format!("; {sql} in the source, with the option \"missing\", makes other values missing")
                 });
                 let categories = self
                     .has_frequent_value(column, others)
-                    .then(|| format!("; the options {categories} make its values categories"));
+                    .then(|| format!("; the options {categories} turn its values into categories"));
                 missing.into_iter().chain(categories).collect()
             }
         };
@@ -383,7 +384,7 @@ impl DatasetBuilder {
             let advice = format!("{advice}{}", self.advice_on_64_bits());
             context.error("features", format!("value {} is missing; {advice}", index + 1))
         } else {
-            // A few rows to be ranked may have no value; training needs one.
+            // Some rows to rank may have no value at all, but training needs one.
             let is_empty = options.means.is_none() && !self.columns[index].numeric;
             let advice = if is_empty { "the column has no number in any row" } else { advice };
             context.error(&self.names[index], format!("NULL; {advice}"))
@@ -416,7 +417,7 @@ impl DatasetBuilder {
         }
     }
 
-    /// Replaces missing values by these means (by default 0), counts them, and refuses infinite values.
+    /// Replaces missing values by these means (default 0), counts them, and refuses infinite values.
     fn impute(&self, mut matrix: Matrix, means: Option<&[f64]>) -> Result<(Matrix, usize)> {
         let imputed = match &mut matrix {
             Matrix::F32(_) if self.columns.is_empty() => 0,
@@ -465,7 +466,7 @@ impl DatasetBuilder {
         };
         let doc_ids: Vec<Id> = order.iter().filter_map(|&row| take(&mut self.row_doc, row)).collect();
         let groups: Vec<Id> = order.iter().filter_map(|&row| take(&mut self.row_group, row)).collect();
-        // Weights that are all 1 are dropped, so that they change nothing.
+        // If all weights are 1, drop them, so that they have no effect.
         let weighs = self.doc_weights.iter().any(|weight| compare(*weight, 1.0).is_ne());
         let weight = |row: &usize| self.doc_weights.get(*row).copied().filter(|_| weighs);
         let doc_weights = order.iter().filter_map(weight).collect();
@@ -497,7 +498,7 @@ impl DatasetBuilder {
         }
     }
 
-    /// Number of rows that repeat a (query, document), or a (query, document, group) of rows with groups.
+    /// Number of rows that repeat a (query, document), or a (query, document, group) if rows have groups.
     fn duplicates(&self, order: &[usize]) -> usize {
         if !self.has_docs {
             return 0;
@@ -536,7 +537,7 @@ impl DatasetBuilder {
 
     /// Row numbers in the order (query, document, group, features, relevance, weight).
     ///
-    /// Documents without ids are ordered by features and relevance alone, so the order does not depend on the row
+    /// Documents without ids are ordered only by features and relevance, so the result does not depend on row
     /// order.
     fn canonical_rows(&self, matrix: &Matrix, rank: &[usize]) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.n_rows()).collect();

@@ -1,4 +1,4 @@
-//! The options `group_by` and `split_by`: queries that validation keeps together, and the order of queries.
+//! The options `group_by` and `split_by`: which queries validation keeps together, and the order of queries.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -19,8 +19,8 @@ pub struct FoldKeys {
 }
 
 impl FoldKeys {
-    /// The keys of queries, each with its id and its rows. `order` and `groups`: a value for each row. A query is as late as its
-    /// latest row, a group as its latest query.
+    /// The keys of queries, which are given by id and rows. `order` and `groups`: a value for each row. The position of
+    /// a query is its latest row's, and the position of a group is its latest query's.
     ///
     /// # Errors
     /// A query in two groups.
@@ -37,7 +37,7 @@ impl FoldKeys {
             let Some(group) = groups.first() else { continue };
             if let Some(other) = groups.iter().find(|other| *other != group) {
                 return Err(format!(
-                    "option 'group_by': the query {id} has the groups {group} and {other}, but a group has whole queries"
+                    "option 'group_by': the query {id} is in the groups {group} and {other}; all rows of a query need the same group"
                 ));
             }
             keys.groups.push(group.clone());
@@ -60,7 +60,7 @@ impl FoldKeys {
         Self { groups: of(&self.groups), order: of(&self.order) }
     }
 
-    /// Bytes that they take.
+    /// Size in bytes.
     pub fn bytes(&self) -> u64 {
         self.groups.iter().chain(&self.order).map(|id| bytes_of::<Id>(1) + id.heap_bytes()).sum()
     }

@@ -1,4 +1,4 @@
-//! Columns of a row-major matrix, a few at a time: columns on the same cache lines are read together.
+//! Reads columns of a row-major matrix a few at a time: columns on the same cache lines together.
 
 use ndarray::Array2;
 
@@ -7,9 +7,9 @@ use super::matrix::Matrix;
 use crate::base::{Control, Result, bytes_of, checkpoint, parallel};
 use crate::math::Element;
 
-/// Columns that are gathered together, because they are on the same cache lines.
+/// Number of columns gathered together, because they share cache lines.
 const GATHERED: usize = 8;
-/// Rows that are gathered together, so that their cache lines are still near for the next column.
+/// Number of rows gathered together, so that their cache lines are still cached for the next column.
 const ROWS: usize = 256;
 
 /// Purpose and cost of the work on columns.
@@ -17,11 +17,11 @@ const ROWS: usize = 256;
 pub(super) struct ColumnWork {
     /// Named in messages about memory.
     pub what: &'static str,
-    /// Bytes for each value of the column that is worked on, besides the value itself.
+    /// Bytes per value of the current column, besides the value itself.
     pub bytes: usize,
 }
 
-/// Applies `learn` to the number and the values of each feature, on all threads. `value`: maps a value.
+/// Applies `learn` to the index and the values of each feature, on all threads. `value` maps a value.
 ///
 /// # Errors
 /// Errors of `learn`; an interrupt; too little memory for a column on each thread.
@@ -33,7 +33,7 @@ pub(super) fn each_column<V: Copy + Default + Send, T: Send>(
     learn: impl Fn(usize, Vec<V>) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
     let (rows, columns) = (data.n_docs(), data.features.columns());
-    // Fewer features at a time if memory is short.
+    // If memory is short, process fewer features at a time.
     let threads = parallel::threads().min(columns) as u64;
     let [gathered, worked] = [bytes_of::<V>(rows), bytes_of::<u8>(rows).saturating_mul(work.bytes as u64)];
     let share = (control.memory().available() / 2 / threads.max(1)).saturating_sub(worked);

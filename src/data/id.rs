@@ -1,7 +1,7 @@
-//! Identifiers of queries and documents: SQL values that keep their storage class.
+//! Identifiers of queries and documents: SQL values with their storage class.
 //!
-//! They compare as SQLite compares under the BINARY collation: NULL, then numbers by value, then text by bytes, then
-//! blobs by bytes.
+//! They are ordered like in SQLite's BINARY collation: NULL, then numbers by value, then text by bytes, then blobs by
+//! bytes.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::base::{Error, Result, heap_bytes, shorten, text_number, whole_number}
 /// An identifier.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub enum Id {
-    /// SQL NULL: the one query of a source without a query column.
+    /// SQL NULL: the only query of a source without a query column.
     #[default]
     Null,
     /// INTEGER.
@@ -42,8 +42,8 @@ impl Id {
         }
     }
 
-    /// XXH64 with a seed of a number's 8 bytes, little-endian, or of a text's or BLOB's bytes; for NULL the seed itself.
-    /// A whole number has the same hash as an INTEGER and as a REAL.
+    /// Seeded XXH64 of a number's 8 bytes, little-endian, or of the bytes of a text or BLOB; NULL hashes to the seed. A
+    /// whole number has the same hash as INTEGER and as REAL.
     pub fn xxh64(&self, seed: u64) -> u64 {
         let integer = |value: i64| xxh64(&value.to_le_bytes(), seed);
         match self {
@@ -55,7 +55,7 @@ impl Id {
         }
     }
 
-    /// Whether this is the number, also if it is text, as after a CSV import.
+    /// Whether this is the number, or the number as text, as after a CSV import.
     pub fn is_number(&self, number: f64) -> bool {
         match self {
             Self::Text(bytes) => {
@@ -66,7 +66,7 @@ impl Id {
         }
     }
 
-    /// The type in SQL. A REAL without a fraction equals an INTEGER, so it is one.
+    /// The SQL type. A REAL without a fraction equals an INTEGER, so its type is INTEGER.
     pub fn type_name(&self) -> &'static str {
         match self {
             Self::Null => "NULL",
@@ -77,12 +77,12 @@ impl Id {
         }
     }
 
-    /// Whether it is a REAL that several whole numbers round to.
+    /// Whether this is a REAL to which several whole numbers round.
     pub fn is_rounded(&self) -> bool {
         matches!(self, Self::Real(value) if value.fract().abs() <= 0.0 && whole_number(*value).is_none())
     }
 
-    /// The same number or text in other types: 42 for '42' and '42' for 42, a text for the BLOB of its bytes.
+    /// The same number or text in other types: 42 for '42', '42' for 42, and a text for the BLOB of its bytes.
     pub fn in_other_types(&self) -> Vec<Self> {
         match self {
             Self::Null => Vec::new(),
@@ -209,7 +209,7 @@ impl Hash for Id {
         match self {
             Self::Null => {}
             Self::Integer(value) => value.hash(state),
-            // A real that equals an integer must hash as that integer.
+            // A real that equals an integer must have the same hash.
             Self::Real(value) if compare_mixed(*value as i64, *value).is_eq() => {
                 (*value as i64).hash(state);
             }
@@ -233,7 +233,7 @@ impl fmt::Display for Id {
 
 // Buckets of queries.
 
-/// Seed of the hash, as in Spark.
+/// The seed of the hash, same as in Spark.
 const SEED: u64 = 42;
 
 /// Largest number of buckets.
@@ -250,8 +250,8 @@ pub fn check_buckets(what: &str, buckets: u64) -> Result<u32> {
     Err(Error::value(what, buckets.to_string(), format!("a power of two from 1 to {MOST_BUCKETS}")))
 }
 
-/// The bucket of a query among `buckets`, a power of two: as `pmod(xxhash64(id), buckets)` in Spark for BIGINT and STRING.
-/// A whole number has the same bucket as an INTEGER and as a REAL.
+/// The bucket of a query among `buckets`, a power of two: the same as `pmod(xxhash64(id), buckets)` in Spark for BIGINT and
+/// STRING. A whole number has the same bucket as INTEGER and as REAL.
 pub fn bucket_of(query: &Id, buckets: u32) -> u32 {
     hash(query) as u32 & (buckets - 1)
 }
@@ -323,8 +323,8 @@ mod bucket_tests {
         }
     }
 
-    /// Spark's documentation has the hash 4105715581806190027 of 'ABC'. The other hashes come from an implementation in
-    /// Python that follows the specification of XXH64.
+    /// Spark's documentation gives 4105715581806190027 as the hash of 'ABC'. The other hashes come from an
+    /// implementation in Python that follows the specification of XXH64.
     #[test]
     fn buckets_match_spark() {
         let text = |text: &str| bucket_of(&Id::text(text), 1 << 16);

@@ -8,13 +8,13 @@ use crate::base::{Error, Result, shorten};
 /// Higher feature numbers are errors.
 const MAX_FEATURE: usize = 1_000_000;
 
-/// Largest line in bytes, enough for all features.
+/// Longest line in bytes, enough for all features.
 const MAX_LINE: u64 = 1 << 26;
 
 /// Spellings of a missing value in a file, in any case. C prints NaN with a sign, Windows as `nan(ind)`.
 const MISSING: [&str; 7] = ["nan", "-nan", "-nan(ind)", "na", "n/a", "null", "none"];
 
-/// The byte order mark that editors of Windows write at the start of a file.
+/// The byte order mark that Windows editors write at the start of a file.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// One line of a LETOR file.
@@ -33,7 +33,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// Features as a dense vector of `width` values.
+    /// The features as a dense vector of `width` values.
     pub fn dense(&self, width: usize) -> Vec<f32> {
         let mut values = vec![0.0; width];
         for &(position, value) in &self.features {
@@ -68,7 +68,7 @@ pub fn lines<R: BufRead>(reader: R, first_feature: usize) -> impl Iterator<Item 
     })
 }
 
-/// Lines as bytes. A line that is too long is an error: a file without line ends must not fill the memory.
+/// Lines as bytes. An overlong line is an error, so a file without line ends cannot fill memory.
 fn raw_lines<R: BufRead>(mut reader: R) -> impl Iterator<Item = std::io::Result<Vec<u8>>> {
     std::iter::from_fn(move || {
         let mut bytes = Vec::new();
@@ -86,7 +86,7 @@ fn raw_lines<R: BufRead>(mut reader: R) -> impl Iterator<Item = std::io::Result<
 /// The error for a line that does not begin like LETOR text.
 const NOT_LETOR: &str = "not LETOR text; a line begins with a finite number (the grade) and 'qid:ID'";
 
-/// The error for a line in another encoding: ids that differ in such bytes would become equal.
+/// The error for a line in another encoding, where ids that differ in such bytes would become equal.
 const NOT_UTF8: &str = "not UTF-8; convert the file, as in iconv -f LATIN1 -t UTF-8 FILE";
 
 /// Parses one line; `None` for a line without data.
@@ -95,7 +95,7 @@ fn parse(text: &str, first_feature: usize) -> Result<Option<Line>> {
     check_spaces(data)?;
     let mut words = data.split_ascii_whitespace();
     let Some(grade) = words.next() else { return Ok(None) };
-    // A line of another file can be a secret, so it is not quoted (rule 10.8).
+    // The line may come from the wrong file and be secret, so it is not quoted (rule 10.8).
     let not_letor = || Error::Data(NOT_LETOR.to_owned());
     let query = words.next().and_then(|word| word.strip_prefix("qid:")).ok_or_else(not_letor)?;
     let relevance = grade.parse().ok().filter(|grade: &f64| grade.is_finite()).ok_or_else(not_letor)?;
@@ -117,7 +117,7 @@ fn parse(text: &str, first_feature: usize) -> Result<Option<Line>> {
     }))
 }
 
-/// The data and the comment of a line. `#` inside a word, such as `qid:c#` and `1:1.#IND`, begins no comment.
+/// The data and the comment of a line. `#` inside a word, such as `qid:c#` or `1:1.#IND`, does not begin a comment.
 fn split_comment(text: &str) -> (&str, &str) {
     let is_comment =
         |(at, _): &(usize, &str)| text[..*at].chars().next_back().is_none_or(|c| c.is_ascii_whitespace());
@@ -125,7 +125,7 @@ fn split_comment(text: &str) -> (&str, &str) {
     comment.map_or((text, ""), |(at, _)| (&text[..at], &text[at + 1..]))
 }
 
-/// Refuses spaces that do not separate words, such as a no-break space: they would become part of an id.
+/// Refuses spaces that do not separate words, such as a no-break space, because they would become part of an id.
 fn check_spaces(text: &str) -> Result<()> {
     let is_invisible = |c: char| {
         let has_no_width = matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}' | BYTE_ORDER_MARK);
@@ -134,18 +134,18 @@ fn check_spaces(text: &str) -> Result<()> {
     text.chars().find(|c| is_invisible(*c)).map_or(Ok(()), |found| {
         let code = u32::from(found);
         Err(Error::Data(format!(
-            "the invisible character U+{code:04X} (U+00A0 is a no-break space); separate words by plain spaces"
+            "the invisible character U+{code:04X} (U+00A0 is a no-break space); separate words with plain spaces"
         )))
     })
 }
 
-/// NaN as programs of older compilers for Windows print it, such as `-1.#IND00`.
+/// NaN as printed by programs built with older Windows compilers, such as `-1.#IND00`.
 fn is_old_nan(text: &str) -> bool {
     let text = text.trim_start_matches('-').trim_end_matches('0');
     ["1.#IND", "1.#QNAN", "1.#SNAN"].iter().any(|nan| nan.eq_ignore_ascii_case(text))
 }
 
-/// The position and the value of a feature. A number beyond single precision is the largest or smallest of its numbers.
+/// The position and the value of a feature. Numbers beyond single precision become its largest or smallest number.
 fn feature(word: &str, first_feature: usize) -> Result<(usize, f32)> {
     let (index, text) =
         word.split_once(':').ok_or_else(|| Error::Data(format!("found '{word}', expected 'index:value'")))?;
@@ -164,7 +164,7 @@ fn feature(word: &str, first_feature: usize) -> Result<(usize, f32)> {
     }
     let value = text.parse::<f64>().ok().filter(|value| value.is_finite());
     let value = value.ok_or_else(|| {
-        let advice = if text.contains('#') { "; write a blank before the '#' of a comment" } else { "" };
+        let advice = if text.contains('#') { "; write a space before the '#' of a comment" } else { "" };
         Error::Data(format!(
             "feature {number} is '{}', expected a finite number, or NaN, NULL or NA if it is missing{advice}",
             shorten(text)
@@ -179,7 +179,7 @@ fn id(text: &str) -> Id {
     whole.map_or_else(|| Id::text(text), Id::Integer)
 }
 
-/// The document id in comments such as `docid = GX008-86-4444840 inc = 1`. `docid` is a word, not a part of a link.
+/// The document id in comments such as `docid = GX008-86-4444840 inc = 1`. `docid` must be a word, not part of a link.
 fn docid(comment: &str) -> Result<Option<Id>> {
     let after = comment.match_indices("docid").filter_map(|(at, name)| {
         let is_word = comment[..at].chars().next_back().is_none_or(|c| c.is_ascii_whitespace() || c == '#');
@@ -251,11 +251,11 @@ mod tests {
             ),
             (
                 "1 qid:1 1:1.#INF",
-                "line 1: feature 1 is '1.#INF', expected a finite number, or NaN, NULL or NA if it is missing; write a blank before the '#' of a comment",
+                "line 1: feature 1 is '1.#INF', expected a finite number, or NaN, NULL or NA if it is missing; write a space before the '#' of a comment",
             ),
             (
                 "1 qid:1 1:1#docid=x",
-                "line 1: feature 1 is '1#docid=x', expected a finite number, or NaN, NULL or NA if it is missing; write a blank before the '#' of a comment",
+                "line 1: feature 1 is '1#docid=x', expected a finite number, or NaN, NULL or NA if it is missing; write a space before the '#' of a comment",
             ),
             ("1 qid:1 junk", "line 1: found 'junk', expected 'index:value'"),
         ] {

@@ -31,21 +31,21 @@ pub enum Slice<'a> {
     F64(&'a [f64]),
 }
 
-/// Columns of 0 and 1, with one 1 in each row, and perhaps a last column of numbers.
+/// One-hot columns, and possibly a last column of numbers.
 #[derive(Debug, Clone, Copy)]
 pub struct ColumnGroup<'a> {
     /// Number of columns.
     pub width: usize,
-    /// For each row the number of the column that is 1.
+    /// For each row, the index of the column that is 1.
     pub ones: &'a [u32],
-    /// Values of the last column; empty if that is binary, too.
+    /// Values of the last column; empty if it is binary too.
     pub last: &'a [f64],
 }
 
-/// Columns whose values come from other rows, together, in several orders of the rows.
+/// Columns whose values come together from other rows, in several row orders.
 #[derive(Debug, Clone)]
 pub struct Shuffle {
-    /// Numbers of the columns.
+    /// Column indices.
     pub columns: Vec<usize>,
     /// For each order, the rows that the values come from.
     pub orders: Vec<Vec<usize>>,
@@ -55,11 +55,11 @@ pub struct Shuffle {
 pub const ADVICE_ON_64_BITS: &str = "the vectors look like 64-bit floats, but each feature takes 4 bytes: make them with ltr_vec, \
                                      struct.pack('<3f', ...) or numpy.asarray(x, 'float32').tobytes()";
 
-/// Numbers that BLOBs are checked for.
+/// How many numbers are checked.
 const CHECKED: usize = 1 << 16;
 
-/// Whether vectors of this width, read as numbers of 32 bits, look like 64-bit numbers: all of these are ordinary, and
-/// their low halves are not ordinary numbers, or all 0.
+/// Whether vectors of this width, read as 32-bit numbers, look like 64-bit numbers: the 64-bit numbers are all
+/// ordinary, and their low halves are not ordinary numbers, or are all 0.
 pub fn are_64_bits(values: &[f32], width: usize) -> bool {
     let ordinary = |x: f64| x.abs() <= 0.0 || (1e-12..1e12).contains(&x.abs());
     let (mut odd, mut pairs, mut zeros, mut large) = (0, 0, 0, true);
@@ -79,7 +79,7 @@ pub fn are_64_bits(values: &[f32], width: usize) -> bool {
     width.is_multiple_of(2) && has_numbers && (16 * odd > pairs || width >= 4 && zeros == pairs && large)
 }
 
-/// Evaluates an expression on the array of either type.
+/// Evaluates an expression on the array, whichever its type.
 macro_rules! on_array {
     ($matrix:expr, $array:ident => $body:expr) => {
         match $matrix {
@@ -89,7 +89,7 @@ macro_rules! on_array {
     };
 }
 
-/// The matrix of what an expression makes of the array.
+/// Applies an expression to the array, and makes the result a matrix.
 macro_rules! map_array {
     ($matrix:expr, $array:ident => $body:expr) => {
         match $matrix {
@@ -189,7 +189,7 @@ impl Matrix {
         Self::F64(shaped(self.rows(), self.columns() + last.len(), values))
     }
 
-    /// The same rows, each followed by its number of a column.
+    /// The same rows, each followed by its value of a column.
     #[must_use]
     pub fn with_column(&self, last: &[f64]) -> Self {
         let x = |row: usize| (0..self.columns()).map(move |column| self.at(row, column));
@@ -224,7 +224,7 @@ impl Matrix {
         map_array!(self, array => array.select(Axis(1), columns))
     }
 
-    /// Gives a column other values, one for each row.
+    /// Replaces the values of a column.
     pub fn set_column(&mut self, column: usize, values: impl Iterator<Item = f64>) {
         on_array!(self, array => {
             let column = array.column_mut(column);
@@ -232,7 +232,7 @@ impl Matrix {
         });
     }
 
-    /// Some of the columns, and then groups of columns.
+    /// Some of the columns, followed by groups of columns.
     #[must_use]
     pub fn with_groups(&self, columns: &[usize], groups: &[ColumnGroup<'_>]) -> Self {
         map_array!(self, array => with_groups(array, columns, groups))

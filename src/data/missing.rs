@@ -1,4 +1,4 @@
-//! Treatment of missing feature values, and a record of the values that were filled.
+//! Treatment of missing feature values, and a record of filled values.
 
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ pub enum Missing {
     Zero,
     /// The mean of the training documents.
     Mean,
-    /// NaN; each split of a tree chooses its side.
+    /// NaN; each split of a tree chooses a side for it.
     Branch,
 }
 
@@ -28,7 +28,7 @@ pub struct MissingValues {
     columns: Vec<MissingRows>,
 }
 
-/// The rows without a value, one bit each. Rows after the last of them have no bit.
+/// The rows without a value, one bit each. There are no bits after the last such row.
 #[derive(Debug, Default)]
 pub struct MissingRows {
     words: Vec<u64>,
@@ -57,7 +57,7 @@ impl MissingValues {
 
     /// Bytes in use for `columns` features with missing values among `rows` rows.
     pub(super) fn bytes(rows: usize, columns: usize) -> u64 {
-        // A growing vector has up to twice the needed capacity.
+        // A growing vector has up to twice the capacity it needs.
         (rows as u64 / 4).saturating_mul(columns as u64)
     }
 }
@@ -84,7 +84,7 @@ impl MissingRows {
     }
 }
 
-// Choices for finishing the rows of a data set, and summaries of its columns.
+// Options for finishing a data set, and summaries of its columns.
 
 /// The order of a data set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -101,10 +101,10 @@ pub enum RowOrder {
 pub enum TextColumns {
     /// They are not features.
     Ignore,
-    /// They are an error: a model names these columns.
+    /// An error, because a model names these columns.
     #[default]
     Refuse,
-    /// They are an error: the option `columns` lists them as features.
+    /// An error, because the option `columns` lists them as features.
     RefuseListed,
 }
 
@@ -129,9 +129,9 @@ pub struct FinishOptions<'a> {
     pub missing: Missing,
     /// Treatment of text columns.
     pub text_columns: TextColumns,
-    /// Whether missing features stay missing, as NaN.
+    /// Whether missing features stay NaN.
     pub keep_missing: bool,
-    /// Replacements of missing values under [`Missing::Mean`]; by default the means of these rows.
+    /// Replacements for missing values under [`Missing::Mean`]; by default, the means of these rows.
     pub means: Option<&'a [f64]>,
     /// The order of the data set.
     pub order: RowOrder,
@@ -139,7 +139,7 @@ pub struct FinishOptions<'a> {
     pub constraint: ListConstraint,
     /// Summaries of the rows of earlier calls, one per feature; may be empty.
     pub previous: &'a [ColumnSummary],
-    /// The column of a baseline ([`names_column`]), which has a value in every row.
+    /// The baseline column ([`names_column`]), which must have a value in every row.
     pub baseline: Option<&'a str>,
     /// Whether [`ReadReport::summaries`](super::ReadReport::summaries) and means are needed. Without them, they may be empty.
     pub summarized: bool,
@@ -151,8 +151,7 @@ pub fn names_column(baseline: &str, name: &str) -> bool {
     is_name(baseline) || baseline.strip_prefix('-').is_some_and(is_name)
 }
 
-/// Adds the values of each column that are not missing, in this order of rows, to the previous summaries. `missing` gets the
-/// others.
+/// Adds each column's present values, in this row order, to the previous summaries. `missing` records the others.
 pub(super) fn summarize_columns<T: Element>(
     array: &Array2<T>,
     order: &[usize],
@@ -179,7 +178,7 @@ pub(super) fn summarize_columns<T: Element>(
 }
 
 simd! {
-    /// Adds the values that are not NaN to sums and counts of columns. Returns whether there is a NaN.
+    /// Adds values other than NaN to column sums and counts. Returns whether there is a NaN.
     fn add_row<'a; T: Element>(row: &'a [T], sums: &'a mut [f64], counts: &'a mut [u64]) -> bool {
         let mut missing = false;
         for ((value, sum), count) in row.iter().zip(sums).zip(counts) {

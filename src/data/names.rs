@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-/// The first name that occurs twice, without case.
+/// The first repeated name, ignoring case.
 pub fn repeated_name(names: &[String]) -> Option<&str> {
     let mut seen = HashSet::with_capacity(names.len());
     names.iter().find(|name| !seen.insert(name.to_ascii_lowercase())).map(String::as_str)

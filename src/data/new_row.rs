@@ -7,7 +7,7 @@ use crate::base::Error;
 /// Largest weight of a query or document: sums of weighted losses stay finite.
 const MAX_WEIGHT: f64 = 1e100;
 
-/// Whether a number can be the weight of a document: from 0 to 1e100. The weight of a query is also above 0.
+/// Whether a number can be a document weight: from 0 to 1e100. A query weight must also be above 0.
 pub fn is_weight(number: f64) -> bool {
     (0.0..=MAX_WEIGHT).contains(&number)
 }
@@ -32,11 +32,11 @@ pub struct NewRow {
     pub query: Id,
     /// Document id; `None` numbers the documents of each query.
     pub doc: Option<Id>,
-    /// Relevance; in every row or in no row.
+    /// Relevance, in every row or in none.
     pub relevance: Option<f64>,
-    /// Weight of the document, >= 0; in every row or in no row.
+    /// Weight of the document, >= 0, in every row or in none.
     pub doc_weight: Option<f64>,
-    /// Diversity value or slot; in every row or in no row.
+    /// Diversity value or slot, in every row or in none.
     pub group: Option<Id>,
     /// Weight and features of the query.
     pub query_values: QueryValues,

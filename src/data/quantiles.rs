@@ -1,6 +1,6 @@
 //! Quantiles of one feature, which map its values to normal scores.
 //!
-//! Stored are pairs (x, z) of a training value and the normal score of its mid-rank. Between them the score is linear.
+//! Each stored pair (x, z) has a training value and the normal score of its mid-rank. Between pairs the score is linear.
 
 #![allow(clippy::inline_always, reason = "kernels are compiled again for wider registers")]
 
@@ -26,13 +26,14 @@ const MAX_QUANTILES: usize = 256;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(from = "Vec<(f64, f64)>", into = "Vec<(f64, f64)>")]
 pub struct Quantiles {
-    /// The quantiles rounded up: a value in single precision is at least a key if it is at least the quantile.
+    /// The quantiles rounded up, so that a single-precision value is at least the key if and only if it is at least the
+    /// quantile.
     search: Search,
-    /// A line for values below the first quantile, then one for each quantile. The values increase strictly.
+    /// A line for values below the first quantile, then a line per quantile. The values increase strictly.
     lines: Vec<Line>,
 }
 
-/// The scores of values from a quantile to the next one.
+/// Scores between a quantile and the next.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Line {
     /// The value of the quantile.
@@ -97,13 +98,13 @@ impl Quantiles {
         thin(&all).into()
     }
 
-    /// The lines of the quantiles: the score of x is z + slope (x - line.x) at the last line that is not above x. Below the first
-    /// line it is the first score.
+    /// The lines between quantiles. The score of x is z + slope (x - line.x) for the last line that is not above x, and
+    /// the first score below the first line.
     pub fn lines(&self) -> &[Line] {
         &self.lines[1..]
     }
 
-    /// Whether all numbers are finite, scores are within the bound of stored numbers, and both values and scores increase.
+    /// Whether all numbers are finite, scores are bounded like all stored numbers, and values and scores increase.
     pub fn is_valid(&self) -> bool {
         let lines = self.lines();
         let is_line = |line: &Line| line.x.is_finite() && are_bounded([&line.z]) && line.slope.is_finite();
@@ -124,13 +125,13 @@ impl Quantiles {
         &self.lines[self.lines().partition_point(|line| line.x <= value)]
     }
 
-    /// The line of a value, by a search with these registers. The score is z + slope (value - x), and NaN where that distance is
-    /// not finite.
+    /// The line of a value, searched with these registers. The score is z + slope (value - x), and NaN if that distance
+    /// is not finite.
     #[allow(clippy::inline_always, reason = "compiled again for wider registers")]
     #[inline(always)]
     pub(super) fn line<R: Registers, T: Element>(&self, value: T) -> &Line {
         let line = &self.lines[self.search.at_most::<R>(value.key())];
-        // Numbers in double precision can have the same key.
+        // Double-precision numbers can share a key.
         if !T::IS_SINGLE && line.x > value.to_f64() { self.rare_line(value.to_f64()) } else { line }
     }
 
@@ -141,8 +142,8 @@ impl Quantiles {
     }
 }
 
-/// Keeps of values with their fractions both ends and, between them, quantiles at about equal distances in rank and in normal
-/// score. Returns them with their scores.
+/// Selects from values (with their fractions) both ends and, between them, quantiles at about equal distances in rank
+/// and in normal score. Returns them with their scores.
 fn thin(all: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut ticks = Ticks::default();
     let mut score = |fraction: f64| {
@@ -175,7 +176,7 @@ fn thin(all: &[(f64, f64)]) -> Vec<(f64, f64)> {
     kept
 }
 
-// Normal scores of documents by the quantiles of their features.
+// Normal scores of documents, from the quantiles of their features.
 
 /// The normal score of a value; NaN where the distance to its quantile is not finite.
 #[inline(always)]
@@ -187,7 +188,7 @@ fn score<R: Registers, T: Element>(quantiles: &Quantiles, value: T) -> f64 {
 /// [`score`] of several features.
 #[inline(always)]
 fn scores<R: Registers, T: Element>(of: &[Quantiles; LANES], values: &[T; LANES]) -> [f64; LANES] {
-    // Arrays of what was found, so that the second loop is vectorized.
+    // Store the lines in arrays, so that the second loop is vectorized.
     let (mut x, mut z, mut slopes) = ([0.0; LANES], [0.0; LANES], [0.0; LANES]);
     for lane in 0..LANES {
         let line = of[lane].line::<R, T>(values[lane]);
@@ -208,7 +209,7 @@ pub fn weighted_scores<T: Element>(of: &[Quantiles], document: &[T], weights: &[
     if sum.is_nan() { careful_weighted_scores(of, document, weights) } else { sum }
 }
 
-/// Rows whose sums are added together.
+/// Number of rows whose sums are computed together.
 const ROWS: usize = 64;
 
 /// [`weighted_scores`] of documents, row-major: the tables of a few features serve many documents at a time.
@@ -273,7 +274,7 @@ fn careful_scores<T: Element>(of: &[Quantiles], document: &[T], out: &mut [T]) {
     }
 }
 
-/// Sums of a document in lanes, and zeros, which are NaN for a value that is not finite: its score may be finite.
+/// A document's sums in lanes, and zeros that become NaN for a value that is not finite, because its score may be finite.
 type LaneSums = [Lanes; 2];
 
 /// Adds the terms of eight features.
@@ -291,7 +292,7 @@ fn add_terms<R: Registers, T: Element>(
     }
 }
 
-/// Adds the terms of the last features, less than eight.
+/// Adds the terms of the last features, fewer than eight.
 #[inline(always)]
 fn add_last_terms<R: Registers, T: Element>(
     of: &[Quantiles],
@@ -306,7 +307,7 @@ fn add_last_terms<R: Registers, T: Element>(
 }
 
 simd! {
-    /// [`careful_weighted_scores`] if no distance overflows, else NaN.
+    /// Same as [`careful_weighted_scores`] if no distance overflows, otherwise NaN.
     fn fast_weighted_scores<'a; T: Element>(of: &'a [Quantiles], document: &'a [T], weights: &'a [f64]) -> f64 {
         let (of, of_rest) = of.as_chunks::<LANES>();
         let (values, values_rest) = document.as_chunks::<LANES>();

@@ -98,7 +98,7 @@ fn groups_that_have_no_meaning_are_refused() {
         (
             "rank_svm",
             json!({ "group_by": "doc_id" }),
-            "the query 0 has the groups 0 and 1, but a group has whole queries",
+            "the query 0 is in the groups 0 and 1; all rows of a query need the same group",
         ),
         (
             "rank_svm",

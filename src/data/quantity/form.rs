@@ -10,17 +10,17 @@ use crate::base::text_number;
 /// Longest text, in bytes, that may be a quantity.
 pub const LONGEST: usize = 64;
 
-/// The starts of the names of keys and ages.
+/// Prefixes of the names of key and age forms.
 const KEY: &str = "key ";
 const AGE: &str = "age ";
 
-/// The form in which all texts of a column write numbers, dates or durations. Models and options have its name.
+/// The form in which all texts of a column write numbers, dates or durations. Models and options store its name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Form {
     /// A number, with text before and after it.
     Number(NumberForm),
-    /// A date, time or duration: the place in the table.
+    /// A date, time or duration: the index in the table.
     Listed(usize),
     /// The number under a key of the JSON objects in another column.
     Key { column: String, key: String },
@@ -30,7 +30,7 @@ pub enum Form {
         date: Box<Form>,
         /// The column of the time of the query.
         column: String,
-        /// The form of its texts; `None`: it has numbers, days since 1970-01-01.
+        /// The form of its texts; `None` if it has numbers, days since 1970-01-01.
         time: Option<Box<Form>>,
     },
 }
@@ -52,7 +52,7 @@ impl Form {
             _ if text.len() > LONGEST => None,
             Self::Number(form) => form.value(text),
             Self::Listed(form) => table::value(*form, text.trim()),
-            // The reader of the rows takes numbers out of objects and subtracts dates.
+            // The row reader extracts numbers from objects and subtracts dates.
             Self::Key { .. } | Self::Age { .. } => text_number(text),
         }
     }
@@ -108,7 +108,8 @@ impl TryFrom<String> for Form {
     type Error = String;
 
     fn try_from(name: String) -> Result<Self, String> {
-        Self::parse_name(&name).ok_or_else(|| format!("'{name}' is no form of numbers, dates or durations"))
+        Self::parse_name(&name)
+            .ok_or_else(|| format!("'{name}' is not a form of numbers, dates or durations"))
     }
 }
 
@@ -122,7 +123,7 @@ impl NumberForm {
     pub(super) fn value(&self, text: &str) -> Option<f64> {
         let text = text.trim();
         let is_money = is_money(&self.before, &self.after);
-        // Numbers without the currency and negative ones in parentheses belong to money.
+        // Numbers without the currency, and negative ones in parentheses, are amounts of money too.
         let accepts_plain = is_money || self.before.is_empty() && self.after.is_empty();
         if accepts_plain
             && self.decimal == '.'

@@ -18,7 +18,7 @@ pub type Numbers = BTreeMap<String, Option<f64>>;
 #[serde(untagged)]
 enum Written {
     Object(Numbers),
-    /// As the plugins of Elasticsearch and OpenSearch log features; one without a value is missing.
+    /// Features as logged by the Elasticsearch and OpenSearch plugins. A feature without a value is missing.
     List(Vec<Entry>),
 }
 
@@ -44,12 +44,12 @@ pub fn numbers_by_key(text: &[u8]) -> Option<Numbers> {
 #[derive(Debug, Clone, Default)]
 pub struct Keys {
     rows: usize,
-    /// For each key the rows that have a number.
+    /// For each key, the rows that have a number.
     counts: BTreeMap<String, usize>,
 }
 
 impl Keys {
-    /// Adds the text of a row, or NULL. `false`: the column has other texts, or too many keys.
+    /// Adds the text of a row, or NULL. Returns false if the column has other texts or too many keys.
     pub fn add(&mut self, text: Option<&[u8]>) -> bool {
         self.rows += 1;
         let Some(numbers) = text.map_or_else(|| Some(Numbers::new()), numbers_by_key) else { return false };
@@ -61,9 +61,9 @@ impl Keys {
 }
 
 impl Quantities {
-    /// The features of columns of JSON objects. A key that is the name of a column, of a role or of a key in another of these
-    /// columns has the name of its column before it. A column whose keys don't get names of their own has none.
-    /// `allows_missing`: whether rows may lack a key. `is_taken`: names that no feature gets.
+    /// The features of JSON object columns. If a key is also the name of a column, of a role or of a key in another of
+    /// these columns, the column name is put before it. Columns whose keys still have no unique names get no features.
+    /// `allows_missing`: whether a key may be missing in some rows. `is_taken`: names that features must not get.
     pub fn of_keys<'a>(
         columns: &'a [(String, Keys)],
         allows_missing: bool,
@@ -83,13 +83,13 @@ impl Quantities {
             counts
         };
         let is_free = |name: &str| !is_taken(name) && !name.trim().is_empty() && !name.contains('\0');
-        // 1. The key alone, or with its column.
+        // 1. The key alone, or prefixed with the column.
         let keys = count(&mut read().flat_map(pairs_of).map(|(_, key)| key.clone()));
         let name = |(column, key): (&String, &String)| {
             let is_own = is_free(key) && keys[&key.to_ascii_lowercase()] == 1;
             if is_own { key.clone() } else { format!("{column}.{key}") }
         };
-        // 2. Columns with a name for each key.
+        // 2. Columns in which every key has a name.
         let names = count(&mut read().flat_map(pairs_of).map(name));
         let is_named = |pair| {
             let name = name(pair);
@@ -102,7 +102,7 @@ impl Quantities {
         features.collect()
     }
 
-    /// The features that are keys of JSON objects: the name of each, its column and its key.
+    /// The features that are keys of JSON objects, each with its name, column and key.
     pub fn keys(&self) -> impl Iterator<Item = (&str, &str, &str)> {
         self.iter().filter_map(|(name, form)| match form {
             Form::Key { column, key } => Some((name, column.as_str(), key.as_str())),

@@ -1,7 +1,7 @@
-//! Numbers, dates and durations written as text: which form all texts of a column have, and the value of a text.
+//! Numbers, dates and durations written as text: the form of all texts in a column, and the value of a text.
 //!
 //! `Readings` collects the texts of a column and decides. A `Form` reads one text. `table` has the forms of dates and
-//! durations, `numbers` reads numbers with what stands around them. While a source is read, `Pending` keeps the texts of a
+//! durations; `numbers` reads numbers and the text around them. While a source is read, `Pending` keeps the texts of a
 //! feature column. docs/adr/0031-quantities.md.
 
 mod form;

@@ -1,10 +1,10 @@
-//! Numbers in text: the digits and marks of a number, and the shape of a text, which has `NUMBER` instead of its numbers.
+//! Numbers in text: the digits and marks of a number, and the shape of a text, in which `NUMBER` replaces numbers.
 
 /// Marks that may separate groups of digits; all blanks count as ' ' and all apostrophes as '\''.
 pub const MARKS: [char; 5] = [',', '.', ' ', '\'', '_'];
 /// Stands for a number in a shape.
 pub const NUMBER: &str = "\u{1}";
-/// Longest shape, in bytes. A text with a longer one is prose.
+/// Longest shape, in bytes. Longer texts are prose.
 const LONGEST_SHAPE: usize = 40;
 /// ISO 4217 codes, abbreviations and names. Case matters: 'rs' begins names of genes.
 const CURRENCIES: [&str; 91] = [
@@ -28,7 +28,7 @@ const MAGNITUDES: [&str; 38] = [
     "億", "KB", "MB", "GB", "TB", "PB", "KIB", "MIB", "GIB", "TIB",
 ];
 
-/// The number in a text, and what stands before and after it, without blanks.
+/// The number in a text, and the trimmed text before and after it.
 #[derive(Debug, PartialEq)]
 pub struct Split<'a> {
     pub before: &'a str,
@@ -42,7 +42,7 @@ fn is_blank(c: char) -> bool {
     c.is_whitespace() || c == '\u{200b}'
 }
 
-/// A mark as in [`MARKS`].
+/// Normalizes a mark to one in [`MARKS`].
 fn mark(c: char) -> Option<char> {
     let c = match c {
         ' ' | '\u{a0}' | '\u{2009}' | '\u{202f}' => ' ',
@@ -75,7 +75,7 @@ pub fn is_currency(text: &str) -> bool {
         || CURRENCIES.contains(&text)
 }
 
-/// Whether one currency stands around a number.
+/// Whether the text around a number is one currency.
 pub fn is_money(before: &str, after: &str) -> bool {
     before.is_empty() && is_currency(after) || after.is_empty() && is_currency(before)
 }
@@ -85,7 +85,7 @@ pub fn is_percent(before: &str, after: &str) -> bool {
     before.is_empty() && is_sign(after) || after.is_empty() && is_sign(before)
 }
 
-/// Whether what stands around a number multiplies it, as in '5K' and '$5 M'.
+/// Whether the text around a number multiplies it, as in '5K' and '$5 M'.
 pub fn is_scaled(before: &str, after: &str) -> bool {
     let mut words =
         before.split_whitespace().chain(after.split_whitespace()).filter(|word| !is_currency(word));
@@ -93,7 +93,7 @@ pub fn is_scaled(before: &str, after: &str) -> bool {
     words.next().is_some_and(is_magnitude) && words.next().is_none()
 }
 
-/// The number of bytes of the number at the start of a text that begins with a digit, or with a point before one.
+/// The length in bytes of the number at the start of a text that begins with a digit, or with a point and a digit.
 fn length(text: &str) -> usize {
     let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
     let mut end = digits(text);
@@ -117,8 +117,8 @@ fn length(text: &str) -> usize {
     end
 }
 
-/// Writes the shape of a text and returns the place of its first number: `None` without one, and for prose. Digits after a
-/// letter that belongs to no currency are no number.
+/// Writes the shape of a text and returns the position of its first number; `None` for prose or without a number. Digits
+/// after a letter are not a number, unless the letter belongs to a currency.
 pub fn shape(text: &str, shape: &mut String) -> Option<(usize, usize)> {
     shape.clear();
     let (mut first, mut at, mut last) = (None, 0, ' ');
@@ -137,7 +137,7 @@ pub fn shape(text: &str, shape: &mut String) -> Option<(usize, usize)> {
             shape.push_str(&text[at..end]);
             last = '0';
         } else {
-            // One blank for many, none at the ends.
+            // Collapse and trim blanks.
             match is_blank(next) {
                 false => shape.push(next),
                 true if shape.is_empty() || shape.ends_with(' ') => {}
@@ -154,8 +154,8 @@ pub fn shape(text: &str, shape: &mut String) -> Option<(usize, usize)> {
     first
 }
 
-/// Whether a number may follow the letters at the end of a shape: 'v' of versions, 'x' of sizes, a currency that is no
-/// abbreviation of a room or a model.
+/// Whether a number may follow the letters at the end of a shape: 'v' of versions, 'x' of sizes, or a currency that
+/// does not look like part of a room or model name.
 fn ends_in_unit(shape: &str) -> bool {
     shape == "v"
         || shape.ends_with("\u{1}x")
@@ -163,7 +163,7 @@ fn ends_in_unit(shape: &str) -> bool {
         || is_currency(shape) && shape != "RM" && shape != "TL"
 }
 
-/// Splits a text at its first number, which stands at this place.
+/// Splits a text at its first number, which is at this position.
 pub fn split(text: &str, (start, end): (usize, usize)) -> Split<'_> {
     let (mut before, mut after) = (text[..start].trim_matches(is_blank), text[end..].trim_matches(is_blank));
     let mut in_parentheses = false;
@@ -182,7 +182,7 @@ pub fn split(text: &str, (start, end): (usize, usize)) -> Split<'_> {
     Split { before, after, number: &text[start..end], is_negative, in_parentheses }
 }
 
-/// The value of a number without sign and the mark of its thousands, if its digits and marks fit this mark of decimals.
+/// The value of an unsigned number and its thousands separator, if digits and marks fit this decimal mark.
 pub fn parse(number: &str, decimal: char) -> Option<(f64, Option<char>)> {
     let (whole, fraction) =
         number.split_once(decimal).map_or((number, None), |(whole, rest)| (whole, Some(rest)));
@@ -190,7 +190,7 @@ pub fn parse(number: &str, decimal: char) -> Option<(f64, Option<char>)> {
     if whole.len() > 1 && whole.starts_with('0') || fraction.is_some_and(|fraction| !is_digits(fraction)) {
         return None;
     }
-    // Groups have three digits, or two as in 12,34,567, and the last one three.
+    // Groups have three digits, or two as in 12,34,567; the last has three.
     let (mut thousands, mut group, mut sizes) = (None, 0, [false; 2]);
     let mut digits = String::with_capacity(number.len());
     for c in whole.chars() {
@@ -222,7 +222,7 @@ pub fn with_exponent(text: &str) -> Option<f64> {
     is_number.then(|| text.parse().ok()).flatten().filter(|value: &f64| value.is_finite())
 }
 
-/// Whether one of the numbers in a text begins with 0 and another digit.
+/// Whether a number in a text begins with 0 and another digit.
 pub fn has_leading_zero(text: &str) -> bool {
     let numbers = text.split(|c: char| !c.is_ascii_digit() && !".,".contains(c));
     numbers.into_iter().any(begins_with_zero)

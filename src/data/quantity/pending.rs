@@ -4,25 +4,25 @@ use super::readings::{Outcome, Readings};
 use super::unread::Unread;
 use crate::base::{grown_bytes, text_number};
 
-/// The texts of a feature column, kept until all rows tell whether they have one form.
+/// The texts of a feature column, kept until it is known after the last row whether they have one form.
 #[derive(Debug, Clone, Default)]
 pub struct Pending {
-    /// The share of the texts that must have the form.
+    /// The share of texts that must have the form.
     share: f64,
-    /// The smallest text that is a well-formed number: without a point, with a point before three digits, which may separate
-    /// thousands, and with another point.
+    /// The smallest well-formed number of each kind: without a point, with a point before three digits (which may separate
+    /// thousands), and with another point.
     numbers: [Option<Box<str>>; 3],
-    /// Whether one of them has zeros before three digits or more, as codes have.
+    /// Whether any has zeros before three or more digits, like codes.
     pub has_zeros: bool,
     /// Rows of the other texts, and the end of each in `texts`.
     rows: Vec<(usize, usize)>,
     texts: String,
-    /// The first row with a value that is no quantity.
+    /// The first row with a value that is not a quantity.
     first_other: Option<usize>,
 }
 
 impl Pending {
-    /// No text yet. `share`: how many of the texts must have the form, at most 1.
+    /// Starts without text. `share`: the share of texts that must have the form, at most 1.
     pub fn new(share: f64) -> Self {
         Self { share, ..Self::default() }
     }
@@ -41,7 +41,7 @@ impl Pending {
         }
     }
 
-    /// Adds another value of a row; `None` is a value other than UTF-8 text.
+    /// Adds another row's value; `None` is a value other than UTF-8 text.
     pub fn add(&mut self, row: usize, text: Option<&str>) {
         let text = text.filter(|text| text.len() <= LONGEST && text.bytes().any(|b| b.is_ascii_digit()));
         let Some(text) = text else {
@@ -62,14 +62,15 @@ impl Pending {
         grown_bytes(&self.rows, 1) + 2 * (self.texts.len() + LONGEST) as u64
     }
 
-    /// What the texts are, if this share of them must have one form. `readings` has those that are no well-formed numbers.
+    /// Decides what the texts are, if this share must have one form. `readings` has the texts that are not well-formed
+    /// numbers.
     pub fn outcome(&self, readings: &Readings, share: f64) -> Outcome {
         // 1. A few of the well-formed numbers stand for all of them.
         let mut readings = readings.clone();
         let numbers = || self.numbers.iter().flatten().map(|text| &**text);
         numbers().for_each(|text| readings.add(text));
         let outcome = readings.outcome(share);
-        // 2. They are in the matrix already, so the form must read the same from them.
+        // 2. They are already in the matrix, so the form must give the same values.
         let Outcome::Form(form) = outcome else { return outcome };
         let is_other = |text: &&str| form.value(text) != text_number(text);
         match numbers().find(is_other) {
@@ -82,15 +83,14 @@ impl Pending {
         }
     }
 
-    /// The rows of the texts with their values in this form; then, if there is one, the first row of a value that is no
-    /// quantity.
+    /// The rows of the texts, with their values in this form; and the first row, if any, whose value is not a quantity.
     pub fn values(&self, form: &Form) -> impl Iterator<Item = (usize, Option<f64>)> {
         let kept = self.texts().map(|(row, text)| (row, form.value(text)));
         kept.chain(self.first_other.map(|row| (row, None)))
     }
 
-    /// SQL that converts the column (its name in quotes) to this form, if it is right for all values. `has_numbers`: whether
-    /// some are numbers.
+    /// SQL that converts the column (quoted name) to this form, if correct for all values. `has_numbers`: whether some are
+    /// numbers.
     pub fn sql(&self, form: &Form, column: &str, has_numbers: bool) -> Option<String> {
         let texts = self.texts().map(|(_, text)| text).chain(has_numbers.then_some("1.5"));
         form.sql(column, texts).filter(|_| self.first_other.is_none())

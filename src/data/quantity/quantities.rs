@@ -10,16 +10,16 @@ use crate::data::{Missing, QueryValue};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Quantities(BTreeMap<String, Quantity>);
 
-/// How the texts of a column are read.
+/// How a column's texts are read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Quantity {
     form: Form,
-    /// SQL that converts all texts of the training, if there is some.
+    /// SQL that converts all training texts, if known.
     sql: Option<String>,
 }
 
 impl Quantities {
-    /// The form of a column, whose name may differ in case.
+    /// The form of a column. Case of the name is ignored.
     pub fn of(&self, column: &str) -> Option<&Form> {
         self.iter().find(|(name, _)| name.eq_ignore_ascii_case(column)).map(|(_, form)| form)
     }
@@ -29,17 +29,18 @@ impl Quantities {
         self.0.is_empty()
     }
 
-    /// Columns and forms in the order of the names.
+    /// Columns and forms, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Form)> {
         self.0.iter().map(|(name, read)| (name.as_str(), &read.form))
     }
 
-    /// Adds a column. `sql`: what converts all its texts, if it is known.
+    /// Adds a column. `sql` converts all its texts, if known.
     pub fn insert(&mut self, column: String, form: Form, sql: Option<String>) {
         self.0.insert(column, Quantity { form, sql });
     }
 
-    /// The problem with the first of these columns where only numbers are read, and what to do. Keys are numbers.
+    /// For callers that can only read numbers: the problem with the first of these columns, and what to do. Keys are
+    /// numbers.
     pub fn problem(&self, is_read: impl Fn(&str) -> bool) -> Option<String> {
         let (name, Quantity { form, sql }) =
             self.0.iter().find(|(name, read)| !read.form.is_key() && is_read(name))?;
@@ -48,18 +49,19 @@ impl Quantities {
         Some(format!("the text column \"{name}\" is read as numbers ({form}); convert it in the source{sql}"))
     }
 
-    /// Adds the forms of further columns.
+    /// Adds the forms of more columns.
     pub fn extend(&mut self, other: Self) {
         self.0.extend(other.0);
     }
 
-    /// The column of the time of the query, if dates are read as days before it.
+    /// The query time column, if dates are read as days before it.
     pub fn time_of_query(&self) -> Option<&str> {
         self.iter()
             .find_map(|(_, form)| if let Form::Age { column, .. } = form { Some(&**column) } else { None })
     }
 
-    /// The columns of dates as days before the time of the query in this column. `time`: its form, if it has texts.
+    /// The date columns that are read as days before the query time in this column. `time`: the form of its texts, if
+    /// it has any.
     #[must_use]
     pub fn ages(&self, column: &str, time: Option<&Form>) -> Self {
         let dates = self.iter().filter(|(_, form)| form.is_date());
@@ -71,7 +73,8 @@ impl Quantities {
         dates.map(|(name, form)| (name.to_owned(), age(form))).collect()
     }
 
-    /// The value of a query feature: the number in a text, if the column has a form. Other text there is missing if it may be.
+    /// The value of a query feature: the number in a text, if the column has a form. Other text counts as missing, if
+    /// that is allowed.
     pub fn query_value(&self, column: &str, value: QueryValue, missing: Missing) -> QueryValue {
         let Some((form, text)) = self.of(column).zip(value.text()) else { return value };
         match form.value(text) {

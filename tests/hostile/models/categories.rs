@@ -92,7 +92,7 @@ fn forged_sections(categories: &Section) -> [(Vec<Section>, &'static str); 7] {
             vec![named("a later one"), again.clone()],
             "section 'a later one' of a later version; use a newer library",
         ),
-        (vec![again.clone(), forms], "'number 12' is no form of numbers, dates or durations"),
+        (vec![again.clone(), forms], "'number 12' is not a form of numbers, dates or durations"),
         (vec![again, named("later")], "section 'later' of a later version; use a newer library"),
         (vec![named(&"x".repeat(1 << 20))], "xxx...' of a later version"),
         (
