@@ -10,13 +10,13 @@ use crate::base::quote;
 
 /// The share of texts that must have one form if missing values are allowed.
 pub const SHARE_OF_FORM: f64 = 0.95;
-/// The same in columns that the option `columns` lists under `quantities`.
+/// The same, for columns that the option `columns` lists under `quantities`.
 pub const SHARE_OF_LISTED: f64 = HALF;
 
 impl DatasetBuilder {
-    /// The same builder; the texts of these features and query features may be numbers, dates or durations, unless
-    /// `distances`, the option `query_distance`, compares them. `missing`: what becomes of missing values. `are_listed`: by the
-    /// option `columns`. Only before the first row.
+    /// The same builder, where texts of these features and query features may be numbers, dates or durations,
+    /// unless `distances` (the option `query_distance`) compares them. `missing`: treatment of missing values.
+    /// `are_listed`: whether the option `columns` lists them. Only before the first row.
     #[must_use]
     pub fn may_be_quantities(
         mut self,
@@ -42,7 +42,7 @@ impl DatasetBuilder {
         self
     }
 
-    /// The same builder, which reads texts in the forms that a model knows. Only before the first row.
+    /// The same builder, reading texts in a model's forms. Only before the first row.
     #[must_use]
     pub fn with_quantities(mut self, known: &Quantities) -> Self {
         for (name, column) in self.names.iter().zip(&mut self.columns) {
@@ -54,7 +54,7 @@ impl DatasetBuilder {
         self
     }
 
-    /// Makes features of columns whose texts have one form. `refuses_missing`: columns with missing values do not become features.
+    /// Turns columns whose texts have one form into features. `refuses_missing`: not if values are missing.
     pub(super) fn read_quantities(&mut self, refuses_missing: bool) {
         let Values::F64(values) = &mut self.values else { return };
         let width = self.width.unwrap_or(0);
@@ -82,8 +82,8 @@ impl DatasetBuilder {
         }
     }
 
-    /// Makes texts missing that do not have the form of their column, and texts such as NA in columns of numbers, if missing
-    /// values are allowed.
+    /// If missing values are allowed, treats texts that do not have their column's form as missing, and texts such as NA in
+    /// columns of numbers.
     pub(super) fn allow_misfits(&mut self, missing: Missing, text_columns: TextColumns) {
         for column in self.columns.iter_mut().filter(|_| missing != Missing::Error) {
             let is_number = column.numeric || text_columns != TextColumns::Ignore;
@@ -94,7 +94,7 @@ impl DatasetBuilder {
         }
     }
 
-    /// Makes numbers of query features whose texts have one form, and returns the forms of all columns.
+    /// Converts query features whose texts have one form to numbers, and returns the forms of all columns.
     pub(super) fn quantities(&mut self, kept: &[usize]) -> Quantities {
         let mut quantities = Quantities::default();
         for column in std::mem::take(&mut self.pending_query_features) {

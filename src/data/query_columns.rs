@@ -11,13 +11,13 @@ use crate::base::{Error, Result, Strict, Ticks, shorten, text_number};
 use crate::data::query_distance::Comparison;
 use crate::math::{are_bounded, sort_items};
 
-/// Largest number of distinct items in one query feature's orders: each takes a number of an encoded row.
+/// Largest number of distinct items in the orders of a query feature. Each takes a number in an encoded row.
 pub const MAX_ITEMS: usize = 256;
 
-/// The code of categories that no training query has.
+/// The code of categories that did not occur in training.
 const UNKNOWN: f64 = -1.0;
 
-/// Learned facts about a query feature.
+/// How a query feature is encoded, learned in training.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Encoding {
     /// A number: (value - center) * factor.
@@ -29,7 +29,7 @@ pub enum Encoding {
     },
     /// The index of a category. A missing value is a separate category.
     Category(Vec<Id>),
-    /// An order: the position of each item from 0. Items that are not listed have the position after the last one.
+    /// An order: the position of each item, from 0. Unlisted items share the position after the last.
     Order(Vec<Id>),
 }
 
@@ -43,7 +43,7 @@ impl Encoding {
     /// Learns the encoding of the values of all training queries. `given`: how the caller wants them compared.
     ///
     /// # Errors
-    /// The index of a query and what its value is; or no query, and what the values of all queries have.
+    /// The index of a query and the problem with its value; or no query, and the problem with all values.
     pub fn fit<'a>(
         values: impl Iterator<Item = Cell<'a>> + Clone,
         given: Option<Comparison>,
@@ -64,7 +64,7 @@ impl Encoding {
                 Self::Order(items(values.clone()).map_err(|problem| (None, problem))?)
             }
         };
-        // Every value must be of this kind.
+        // Every value must have this kind.
         let mut row = Vec::new();
         for (query, value) in ticking(values).enumerate() {
             row.clear();
@@ -86,7 +86,7 @@ impl Encoding {
         Self::Number { mean: sum / count.max(1) as f64, center: 0.0, factor: 1.0 }
     }
 
-    /// How many numbers of a row it takes.
+    /// How many numbers it takes in an encoded row.
     pub fn width(&self) -> usize {
         match self {
             Self::Number { .. } | Self::Category(_) => 1,
@@ -104,12 +104,12 @@ impl Encoding {
         matches!(self, Self::Category(_))
     }
 
-    /// Whether a training query had a value; always true of numbers and orders.
+    /// Whether a training query had this value; always true for numbers and orders.
     pub fn knows(&self, value: Cell<'_>) -> bool {
         if let Self::Category(known) = self { known.binary_search(&value.category()).is_ok() } else { true }
     }
 
-    /// Whether its values can be compared in this way.
+    /// Whether values can be compared this way.
     pub fn takes(&self, comparison: Comparison) -> bool {
         match comparison {
             Comparison::Euclidean => self.is_number(),
@@ -118,7 +118,7 @@ impl Encoding {
         }
     }
 
-    /// Appends a value's numbers to a row; a number is not scaled yet.
+    /// Appends a value's numbers to a row. Numbers are not scaled yet.
     pub fn push(&self, value: Cell<'_>, missing: Missing, row: &mut Vec<f64>) -> Result<(), Refused> {
         let refuse = |allowed: &str| Refused { found: value.describe(), allowed: allowed.to_owned() };
         match self {
@@ -144,7 +144,7 @@ impl Encoding {
         Ok(())
     }
 
-    /// Whether values that were read from bytes are possible.
+    /// Whether an encoding decoded from bytes is valid.
     pub fn is_valid(&self) -> bool {
         match self {
             Self::Number { mean, center, factor } => {
@@ -156,7 +156,7 @@ impl Encoding {
     }
 }
 
-/// Adds the position of each known item among the listed ones. Unknown items take no position.
+/// Adds the position of each known item among the listed items. Unknown items take no position.
 fn push_positions<'a>(items: &[Id], listed: &'a [Id], row: &mut Vec<f64>) -> Result<(), &'a Id> {
     let start = row.len();
     let ranked: Vec<usize> = listed.iter().filter_map(|item| items.binary_search(item).ok()).collect();
@@ -170,7 +170,7 @@ fn push_positions<'a>(items: &[Id], listed: &'a [Id], row: &mut Vec<f64>) -> Res
     repeated.map_or(Ok(()), |pair| Err(pair[0]))
 }
 
-/// Work of reading one value, in operations of about a nanosecond.
+/// Cost of reading a value, in operations of about a nanosecond.
 pub const READING: usize = 1000;
 
 /// The same values, with checkpoints.
@@ -179,14 +179,14 @@ fn ticking<'a>(values: impl Iterator<Item = Cell<'a>>) -> impl Iterator<Item = C
     values.inspect(move |_| ticks.add(READING))
 }
 
-/// The different categories, sorted.
+/// The distinct categories, sorted.
 fn categories<'a>(values: impl Iterator<Item = Cell<'a>>) -> Vec<Id> {
     let mut categories = BTreeSet::new();
     categories.extend(ticking(values).map(Cell::category));
     categories.into_iter().collect()
 }
 
-/// The different items of all orders, sorted.
+/// The distinct items in all orders, sorted.
 ///
 /// # Errors
 /// More than [`MAX_ITEMS`] items.
@@ -197,7 +197,7 @@ fn items<'a>(values: impl Iterator<Item = Cell<'a>>) -> Result<Vec<Id>, String> 
             items.insert(item);
             if items.len() > MAX_ITEMS {
                 return Err(format!(
-                    "orders with more than {MAX_ITEMS} different items; leave out the rare ones"
+                    "orders with more than {MAX_ITEMS} different items; leave out rare ones"
                 ));
             }
         }
@@ -210,7 +210,7 @@ pub fn refuse_value(place: &str, name: &str, problem: &str) -> Error {
     Error::Data(format!("{place} \"{name}\" is {problem}"))
 }
 
-// Values of query features, as the source gives them: a number, a category, or an order of items.
+// Query feature values as in the source: a number, a category, or an order of items.
 
 /// A query feature of one query.
 ///
@@ -227,18 +227,18 @@ pub enum QueryValue {
     Missing,
     /// A finite number.
     Number(f64),
-    /// A category; or an order of items from first to last, as a JSON array of texts or numbers; or a number, if all values
-    /// of the query feature are numbers and the option `query_distance` does not name it.
+    /// A category; an order of items from first to last, as a JSON array of texts or numbers; or a number, if all values of
+    /// the query feature are numbers and the option `query_distance` does not name it.
     Text(Box<str>),
 }
 
 impl QueryValue {
-    /// The text, if it is one.
+    /// The text, if the value is text.
     pub fn text(&self) -> Option<&str> {
         if let Self::Text(text) = self { Some(text) } else { None }
     }
 
-    /// An order of items, from first to last. Items that are missing come after all others.
+    /// An order of items, from first to last. Items that are not listed come after all others.
     pub fn order(items: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let items = items.into_iter().map(|item| Value::String(item.into())).collect();
         Self::Text(Value::Array(items).to_string().into())
@@ -303,7 +303,8 @@ impl Cell<'_> {
         }
     }
 
-    /// The category, which is equal for equal values; missing values have the category NULL. Text stays text: '007' is not '7'.
+    /// The category. Equal values have equal categories, and missing values have the category NULL. Text stays text:
+    /// '007' is not '7'.
     pub fn category(self) -> Id {
         match self {
             Self::Missing => Id::Null,

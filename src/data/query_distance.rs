@@ -1,4 +1,4 @@
-//! The distance between two queries: numbers together, every other column by its own kernel.
+//! The distance between two queries: numbers jointly, every other column with its own kernel.
 //!
 //! The weight of a training query is a product over the query features (Dai & Wang 2019, section 3.1):
 //!
@@ -12,14 +12,14 @@
 //! | `mallows` | exp(-w D), D: number of discordant pairs of items | Mania et al. 2018 |
 //! | `kendall` | max(0, 1 - 2 D / P)^w, P: number of pairs of items | Jiao & Vert 2015; negative values are cut because weights are not negative |
 //!
-//! Items that an order does not list are tied after all others. A pair that is tied in one order only counts 1/2 in D
+//! Items missing from an order are tied after all others. A pair tied in only one of the orders counts 1/2 in D
 //! (Fagin, Kumar & Sivakumar 2003). The combined distance u orders the queries:
 //!
 //! ```text
 //! u^2 = (d / h)^2 - 2 log prod_c K_c
 //! ```
 //!
-//! so the nearest queries have the largest products with a Gaussian W. Without other columns than numbers it is d.
+//! so the nearest queries have the largest products with a Gaussian W. If all columns are numbers, u is d.
 
 use serde::{Deserialize, Serialize};
 
@@ -31,26 +31,26 @@ use crate::math::{compare, distance, pairs, tied_pairs};
 pub enum Comparison {
     /// The difference of numbers.
     Euclidean,
-    /// Whether categories are equal.
+    /// Equality of categories.
     Overlap,
     /// The correlation of two orders of items.
     Kendall,
-    /// The number of item pairs in a different order.
+    /// The number of item pairs in different order.
     Mallows,
 }
 
 named!(Comparison { Euclidean = "euclidean", Overlap = "overlap", Kendall = "kendall", Mallows = "mallows" });
 
-/// How one query feature counts.
+/// How one query feature contributes to the distance.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ColumnDistance {
-    /// How its values are compared.
+    /// How values are compared.
     pub comparison: Comparison,
     /// The first number in an encoded row.
     pub start: usize,
-    /// How many numbers of an encoded row it takes: 1, or the number of items.
+    /// How many numbers it takes in an encoded row: 1, or the number of items.
     pub width: usize,
-    /// The weight w, >= 0: the factor of the squared difference of numbers, the strength of a kernel.
+    /// The weight w >= 0: the factor of a squared difference of numbers, or the strength of a kernel.
     pub weight: f64,
 }
 
@@ -58,7 +58,7 @@ pub struct ColumnDistance {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(from = "Vec<ColumnDistance>", into = "Vec<ColumnDistance>")]
 pub struct QueryDistance {
-    /// One per query feature. Numbers come first in a row, in the order of their columns.
+    /// One per query feature. Numbers come first in a row, in column order.
     pub columns: Vec<ColumnDistance>,
     /// Number of columns of numbers.
     pub numbers: usize,
@@ -94,12 +94,12 @@ impl From<QueryDistance> for Vec<ColumnDistance> {
 }
 
 impl QueryDistance {
-    /// Whether there are only numbers.
+    /// Whether all columns are numbers.
     pub fn is_euclidean(&self) -> bool {
         self.numbers == self.columns.len()
     }
 
-    /// Whether there are only numbers, all with the weight 1.
+    /// Whether all columns are numbers with weight 1.
     pub fn is_plain(&self) -> bool {
         self.is_euclidean() && self.number_weights.is_empty()
     }
@@ -124,12 +124,12 @@ impl QueryDistance {
         self.of_square(squares.map(|((a, b), weight)| weight * (a - b) * (a - b)).sum::<f64>())
     }
 
-    /// The distance of numbers with this square.
+    /// The distance, given the square for numbers.
     pub fn of_square(&self, square: f64) -> f64 {
         if self.number_weights.is_empty() { square.sqrt() } else { square.sqrt().min(f64::MAX) }
     }
 
-    /// The same distance with other weights of some columns, each limited to 0 to 1e6.
+    /// The same distance with new weights for some columns, each clamped to 0 to 1e6.
     #[must_use]
     pub fn with_weights(&self, weights: impl IntoIterator<Item = (usize, f64)>) -> Self {
         let mut columns = self.columns.clone();
@@ -139,7 +139,7 @@ impl QueryDistance {
         Self::from(columns)
     }
 
-    /// The distance that orders the queries: d without other columns than numbers, else u. It is finite, also if h is 0.
+    /// The distance that orders queries: d if all columns are numbers, otherwise u. Finite, even if h is 0.
     pub fn combined(&self, separation: &Separation, h: f64) -> f64 {
         let Separation { distance, cost } = *separation;
         if self.is_euclidean() {
@@ -176,7 +176,7 @@ impl QueryDistance {
 const MAX_WEIGHT: f64 = 1e6;
 
 impl ColumnDistance {
-    /// -log K with the weight 1, from 0 to infinity; 0 for numbers.
+    /// -log K with weight 1, from 0 to infinity; 0 for numbers.
     pub fn cost_per_weight(&self, a: &[f64], b: &[f64]) -> f64 {
         let range = self.start..self.start + self.width;
         let (a, b) = (&a[range.clone()], &b[range]);
@@ -191,7 +191,7 @@ impl ColumnDistance {
     }
 }
 
-/// Number of discordant pairs of two orders, given by the position of each item. A pair tied in one of them counts 1/2.
+/// Number of discordant pairs of two orders, given by item positions. A pair tied in one of them counts 1/2.
 fn discordant(a: &[f64], b: &[f64]) -> f64 {
     let mut items: Vec<(f64, f64)> = a.iter().copied().zip(b.iter().copied()).collect();
     items.sort_unstable_by(|x, y| compare(x.0, y.0).then(compare(x.1, y.1)));
@@ -208,11 +208,11 @@ fn discordant(a: &[f64], b: &[f64]) -> f64 {
     discordant as f64 + 0.5 * (tied_in_a + tied_in_b - 2 * tied_in_both) as f64
 }
 
-// How much more fractions vary between queries than for the same number of independent values.
+// Design effects: how much more fractions vary than for the same number of independent values.
 //
-// Values of one query are alike, so n of them are less informative than n independent ones. A query is a cluster of a sample
-// (Kish 1965). With c_ik values of category k among the n_i values of query i, p_k their fraction of all n values, and Q
-// queries, the covariance of the fractions is
+// Values within a query are alike, so n of them are less informative than n independent ones. A query is a cluster of a
+// sample (Kish 1965). With c_ik values of category k among the n_i values of query i, p_k their fraction of all n
+// values, and Q queries, the covariance of the fractions is
 //
 // ```text
 // V_kl = Q / (Q - 1) sum_i (c_ik - n_i p_k) (c_il - n_i p_l) / n^2
@@ -220,13 +220,13 @@ fn discordant(a: &[f64], b: &[f64]) -> f64 {
 //
 // The design effect of K categories with expected fractions e_k is n / (K - 1) sum_k V_kk / e_k: the mean factor by which
 // the statistic of a chi-square test is too large (Rao & Scott 1981, first-order correction). n divided by it is the
-// number of independent values. The degrees of freedom are chosen so that a chi-square has the right mean and
-// variance, too (Rao & Scott 1981, second-order correction): (sum_k V_kk / e_k)^2 / sum_kl V_kl^2 / (e_k e_l), from 1
+// number of independent values. The degrees of freedom are chosen so that a chi-square also has the right
+// variance (Rao & Scott 1981, second-order correction): (sum_k V_kk / e_k)^2 / sum_kl V_kl^2 / (e_k e_l), from 1
 // to K - 1.
 
 /// Counts of categories, and sums of their products within queries.
 pub(super) struct Clusters {
-    /// Number of values in each category, in the queries that have ended.
+    /// Number of values in each category, in completed queries.
     pub counts: Vec<u64>,
     /// Number of queries with a value.
     pub queries: u64,
@@ -278,7 +278,7 @@ impl Clusters {
         self.current.fill(0);
     }
 
-    /// The design effect; `expected`: category fractions, by default the observed ones. One query is one value.
+    /// The design effect; `expected`: category fractions, by default the observed ones. A single query counts as one value.
     pub fn effect(&self, expected: Option<&[f64]>) -> DesignEffect {
         let categories = self.counts.len();
         let (n, queries) = (self.counts.iter().sum::<u64>() as f64, self.queries as f64);
@@ -330,9 +330,9 @@ mod tests {
     fn discordant_pairs_of_orders() {
         let halves = |order: &[f64]| ORDERS.map(|other| (2.0 * discordant(order, &other)) as u32);
         assert_eq!(halves(&ORDERS[0]), [0, 2, 2, 4, 4, 6]);
-        // The first item only: it is before both others, which are tied.
+        // Only the first item is listed: it precedes the others, which are tied.
         assert_eq!(halves(&[0.0, 1.0, 1.0]), [1, 1, 3, 3, 5, 5]);
-        // No item: every pair counts 1/2.
+        // Nothing is listed: every pair counts 1/2.
         assert_eq!(halves(&[0.0; 3]), [3; 6]);
         assert!(discordant(&[0.0; 3], &[0.0; 3]) <= 0.0);
     }

@@ -1,9 +1,9 @@
-//! Query features, which define the distance between queries (rules 4.1 to 4.3).
+//! Query features, from which the distance between queries is computed (rules 4.1 to 4.3).
 //!
 //! | kind | a query's features are |
 //! |---|---|
 //! | `named` | the query features of the source |
-//! | `constant` | the document features that are constant inside every training query but differ between them (Dai & Wang 2019, section 5.2) |
+//! | `constant` | the document features that are constant within every training query but differ between queries (Dai & Wang 2019, section 5.2) |
 //! | `mean` | the mean of each document feature over the documents of the query (Geng et al. 2008) |
 //!
 //! They are standardized over the training queries, unless the option `query_scale` is `none`.
@@ -26,7 +26,7 @@ use crate::math::{are_bounded, compare, sort_ascending};
 pub enum QueryFeatureKind {
     /// The query features of the source.
     Named,
-    /// Document features that are constant inside every query.
+    /// Document features that are constant within every query.
     Constant,
     /// Means of document features.
     Mean,
@@ -45,10 +45,10 @@ pub enum QueryScale {
 
 named!(QueryScale { Standard = "standard", None = "none" });
 
-/// How the caller wants query features to be compared, by name.
+/// How the caller wants query features compared, by name.
 pub type GivenDistances = Vec<(String, Comparison)>;
 
-/// How to form the features of a query, learned in training.
+/// How to compute the features of a query, learned in training.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct QueryFeatureRule {
     /// Where they come from.
@@ -57,13 +57,13 @@ pub struct QueryFeatureRule {
     pub names: Vec<String>,
     /// For `constant`: the columns of the document features.
     columns: Vec<usize>,
-    /// How each becomes numbers (p).
+    /// How each is encoded as numbers (p).
     encodings: Vec<Encoding>,
 }
 
 /// Query features before they are encoded.
 enum Raw<'a> {
-    /// As the source gives them.
+    /// As given by the source.
     Named(&'a Array2<QueryValue>),
     /// Computed from documents.
     Computed(Array2<f64>),
@@ -79,10 +79,10 @@ impl Raw<'_> {
 }
 
 impl QueryFeatureRule {
-    /// Learns the rule and the distance on a training set; by default of the first kind that exists.
+    /// Learns the rule and the distance on a training set; by default, uses the first kind available.
     ///
     /// # Errors
-    /// A kind that does not exist in the data; a value that its column does not allow; a distance for an unknown feature.
+    /// A kind not available in the data; a value that its column does not allow; a distance for an unknown feature.
     pub fn fit(
         data: &Dataset,
         kind: Option<QueryFeatureKind>,
@@ -129,7 +129,7 @@ impl QueryFeatureRule {
         }
     }
 
-    /// The distance of rows, all weights 1: numbers first, then the other columns.
+    /// The distance between rows, with all weights 1: numbers first, then the other columns.
     fn distance(&self, comparisons: &[Comparison]) -> QueryDistance {
         let (mut number, mut other) = (0, self.number_count());
         let column = |(encoding, comparison): (&Encoding, &Comparison)| {
@@ -142,12 +142,12 @@ impl QueryFeatureRule {
         QueryDistance::from(columns)
     }
 
-    /// Number of query features that are numbers: the first ones of an encoded row.
+    /// Number of query features that are numbers. They come first in an encoded row.
     pub fn number_count(&self) -> usize {
         self.encodings.iter().filter(|encoding| encoding.is_number()).count()
     }
 
-    /// The numbers of an encoded row; a missing one is 0.
+    /// The numbers of an encoded row; missing ones are 0.
     pub fn numbers_of(&self, encoded: &[f64]) -> Vec<f64> {
         let number = |value: &f64| if value.is_nan() { 0.0 } else { *value };
         encoded.iter().take(self.number_count()).map(number).collect()
@@ -156,7 +156,7 @@ impl QueryFeatureRule {
     /// Appends each document's query numbers to the scaled features.
     ///
     /// # Errors
-    /// Query features that are missing; an interrupt; too little memory.
+    /// Missing query features; an interrupt; too little memory.
     pub fn append_numbers(&self, data: &mut Dataset, control: &Control) -> Result<Reservation> {
         let (n, m, p) = (data.n_docs(), data.features.columns(), self.number_count());
         let bytes = matrix_bytes(n, m + p).saturating_add(matrix_bytes(data.n_queries(), self.width()));
@@ -196,7 +196,7 @@ impl QueryFeatureRule {
         Ok(shaped(data.n_queries(), self.width(), rows))
     }
 
-    /// Features that the caller gave for one query, encoded. `quantities`: the forms of their texts.
+    /// Encodes features given for one query. `quantities`: the forms of their texts.
     ///
     /// # Errors
     /// A number of features that differs from training; errors of [`Self::features`].
@@ -229,8 +229,8 @@ impl QueryFeatureRule {
         Ok(row)
     }
 
-    /// Adds the encoded features of one query to `rows`: numbers first. Scaled values beyond the bound of stored numbers
-    /// are refused.
+    /// Appends the encoded features of one query to `rows`, numbers first. Refuses scaled values beyond the bound of
+    /// stored numbers.
     fn encode<'a>(
         &self,
         cell: impl Fn(usize) -> Cell<'a>,
@@ -250,7 +250,7 @@ impl QueryFeatureRule {
             };
             let given = *value;
             *value = (given - center) * factor;
-            // A missing value that trees branch on.
+            // Trees can branch on missing values.
             let is_kept = given.is_nan() && missing == Missing::Branch;
             if !is_kept && !are_bounded([&*value]) {
                 let problem =
@@ -261,7 +261,7 @@ impl QueryFeatureRule {
         Ok(())
     }
 
-    /// The query features as they are.
+    /// The raw query features.
     fn raw<'a>(&self, data: &'a Dataset) -> Result<Raw<'a>> {
         let all = || (0..data.features.columns()).collect::<Vec<_>>();
         match self.kind {
@@ -321,7 +321,7 @@ impl QueryFeatureRule {
         )
     }
 
-    /// Names of the features that should be constant in each query but are not; their mean is used (rule 4.3).
+    /// Names of features that should be constant within queries but are not; their mean is used (rule 4.3).
     pub fn varying<'a>(&self, data: &'a Dataset) -> Vec<&'a str> {
         let varies = |column: usize| (0..data.n_queries()).any(|query| !constant_in(data, query, column));
         self.columns
@@ -331,7 +331,7 @@ impl QueryFeatureRule {
             .collect()
     }
 
-    /// For each query feature of texts, the queries whose value no training query had (rule 2.24).
+    /// For each text query feature, the queries whose value no training query had (rule 2.24).
     ///
     /// # Errors
     /// A data set without the query features.
@@ -384,7 +384,7 @@ fn choose_kind(
         QueryFeatureKind::Constant if constant.is_empty() => {
             return Err(missing_kind(
                 "constant",
-                "no feature is constant inside every query but differs between queries",
+                "no feature is constant within every query but differs between queries",
             ));
         }
         QueryFeatureKind::Named => (data.query_names.clone(), Vec::new()),
@@ -413,14 +413,14 @@ fn missing_kind(kind: &str, problem: &str) -> Error {
     Error::Data(format!("option 'query_features' is \"{kind}\", but {problem}"))
 }
 
-/// Whether a feature is constant in a query.
+/// Whether a feature is constant within a query.
 fn constant_in(data: &Dataset, query: usize, column: usize) -> bool {
     let mut rows = data.rows(query);
     let first = rows.next().map_or(0.0, |row| data.features.at(row, column));
     rows.all(|row| compare(data.features.at(row, column), first).is_eq())
 }
 
-/// Features that are constant in every query but not over all of them, except categories with a single value.
+/// Features that are constant within every query but differ between queries, except categories with a single value.
 fn constant_columns(data: &Dataset) -> Vec<usize> {
     let first = |query: usize, column: usize| data.features.at(data.offsets[query], column);
     let differs = |column: usize| {
@@ -450,8 +450,8 @@ const CANCELLATION: f64 = 1e-12;
 
 /// Mean of a feature over the documents of a query, 0 without any.
 ///
-/// Training queries are recognized by equal features, so the bits do not depend on the order of the documents, and the
-/// mean of a constant is exactly that constant.
+/// Training queries are recognized by equal features, so the bits must not depend on document order, and the mean of a
+/// constant must be exactly that constant.
 fn mean_in(data: &Dataset, query: usize, column: usize) -> f64 {
     let mut values: Vec<f64> = data.rows(query).map(|row| data.features.at(row, column) + 0.0).collect();
     sort_ascending(&mut values);
@@ -459,7 +459,7 @@ fn mean_in(data: &Dataset, query: usize, column: usize) -> f64 {
         [] => 0.0,
         [low, .., high] if compare(low, high).is_lt() => {
             let (sum, size) = values.iter().fold((0.0, 0.0), |(sum, size), x| (sum + x, size + x.abs()));
-            // The rest of values that cancel out is rounding; standardized, it would distinguish queries.
+            // If values cancel out, only rounding is left; standardized, it would distinguish queries.
             if sum.abs() <= CANCELLATION * size { 0.0 } else { sum / values.len() as f64 }
         }
         [constant, ..] => constant,

@@ -1,4 +1,4 @@
-//! Ratings of items by users: a sparse matrix by user.
+//! Ratings of items by users: a sparse matrix with users as rows.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -32,7 +32,7 @@ impl Ratings {
         Self::combined(data, |sum, number| sum / number as f64)
     }
 
-    /// As [`Self::of`], for counts of pairs: several rows of a user and an item are replaced by the sum of their counts.
+    /// Like [`Self::of`], for counts of pairs: repeated pairs are replaced by the sum of their counts.
     ///
     /// # Errors
     /// As [`Self::of`].
@@ -40,7 +40,7 @@ impl Ratings {
         Self::combined(data, |sum, _| sum)
     }
 
-    /// `value`: the value for the sum and the number of ratings of a user and an item.
+    /// `value`: computes the value from the sum and the number of a pair's ratings.
     fn combined(data: &Dataset, value: fn(f64, usize) -> f64) -> Result<(Self, Vec<Id>)> {
         let mut ids = data.doc_ids.clone();
         let mut ticks = Ticks::default();
@@ -67,7 +67,7 @@ impl Ratings {
         Ok((ratings, ids))
     }
 
-    /// Adds a rating to the last user, who ends with the next offset.
+    /// Adds a rating to the last user, whose ratings end at the next offset.
     pub fn push(&mut self, item: u32, value: f64) {
         self.items.push(item);
         self.values.push(value);
@@ -90,7 +90,7 @@ impl Ratings {
         self.offsets[user]..self.offsets[user + 1]
     }
 
-    /// Some of the ratings (one flag each) of the same users and items.
+    /// Keeps the flagged ratings, with the same users and items.
     #[must_use]
     pub fn only(&self, keep: impl Fn(usize) -> bool) -> Self {
         let kept: Vec<usize> = (0..self.len()).filter(|rating| keep(*rating)).collect();
@@ -116,11 +116,11 @@ impl Ratings {
 /// Operations, for [`Ticks`], of a draw.
 const DRAW_COST: usize = 100;
 
-/// `count` different items among those below `items` that are not in `seen` (ascending), each equally likely; all of them if
+/// Draws `count` distinct items below `items` that are not in `seen` (ascending), all equally likely; all such items if
 /// there are fewer. Ascending.
 pub fn negatives(seen: &[u32], items: usize, count: usize, random: &mut Random) -> Vec<u32> {
     let free = items - seen.len();
-    // 1. Which of the items that are left, counted from 0 (Floyd; Bentley & Floyd 1987).
+    // 1. Indices among the unseen items (Floyd; Bentley & Floyd 1987).
     let mut drawn = BTreeSet::new();
     let mut ticks = Ticks::default();
     for last in free - count.min(free)..free {
@@ -130,7 +130,7 @@ pub fn negatives(seen: &[u32], items: usize, count: usize, random: &mut Random) 
             drawn.insert(last);
         }
     }
-    // 2. The items at these positions, shifted by the seen items before them.
+    // 2. The items at these indices, shifted past the seen items before them.
     let mut passed = 0;
     let item = |place: usize| {
         while seen.get(passed).is_some_and(|item| *item as usize <= place + passed) {

@@ -9,8 +9,8 @@
 //! | `quantile_minmax` | the `quantile` features followed by the `query_minmax` features |
 //! | `max_norm` | x / the largest Euclidean norm of a training document, one number for all features: training documents have norm 1 at most |
 //!
-//! The two with min and max need all documents of a query, so a model with them cannot score a document alone. Scaled values have
-//! the type of the original matrix.
+//! The two with min and max need all documents of a query, so models that use them cannot score single documents.
+//! Scaled values have the type of the original matrix.
 
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,7 @@ pub enum ScalingKind {
     Quantile,
     /// Mean 0, standard deviation 1.
     Standard,
-    /// As they are.
+    /// No scaling.
     None,
     /// Minimum 0 and maximum 1 within the query.
     QueryMinmax,
@@ -111,7 +111,7 @@ impl Scaling {
         }
     }
 
-    /// Whether a document can be scaled without the rest of its query.
+    /// Whether single documents can be scaled without the rest of the query.
     pub fn pointwise(&self) -> bool {
         !matches!(self, Self::QueryMinmax | Self::QuantileMinmax(_))
     }
@@ -141,7 +141,7 @@ impl Scaling {
         }
     }
 
-    /// Number of features it was learned on, if it depends on them.
+    /// Number of features it was learned on, if fixed.
     pub fn features(&self) -> Option<usize> {
         match self {
             Self::Quantile(knots) | Self::QuantileMinmax(knots) => Some(knots.len()),
@@ -222,7 +222,7 @@ impl Scaling {
         }
     }
 
-    /// Scales all documents of a matrix on all threads; the rows of query i are `offsets[i]..offsets[i + 1]`. Reuses the
+    /// Scales all documents of a matrix, on all threads. The rows of query i are `offsets[i]..offsets[i + 1]`. Reuses the
     /// memory of the matrix if the number of features stays the same.
     ///
     /// # Errors
@@ -235,8 +235,8 @@ impl Scaling {
         })
     }
 
-    /// The means of categories, learned again without queries that are held out (rule 2.23): the numbers of scaled features, and
-    /// their values. Empty without such means. `data`: scaled documents; `held_out`: whether a query is (`n_queries`).
+    /// The means of categories, relearned without held-out queries (rule 2.23): indices of scaled features, and their
+    /// values. Empty without such means. `data`: scaled documents; `held_out`: one flag per query (`n_queries`).
     ///
     /// # Errors
     /// An interrupt.
@@ -254,7 +254,7 @@ impl Scaling {
         for (feature, values) in means_without(data, &held.collect::<Vec<bool>>()) {
             let column = data.features.like(values.len(), 1, values);
             let column = self.select(&[feature]).matrix(column, &data.offsets, control)?;
-            // A scaling to two values puts the second values after the first values of all features.
+            // A scaling to two values puts all second values after all first values.
             let values = |copy: usize| (0..column.rows()).map(|row| column.at(row, copy)).collect();
             let width = data.names.len();
             scaled.extend((0..column.columns()).map(|copy| (feature + copy * width, values(copy))));
@@ -328,7 +328,7 @@ simd! {
     }
 }
 
-/// Scaled values of missing ones are missing.
+/// Missing values stay missing when scaled.
 fn keep_missing<T: Element>(raw: &[T], scaled: &mut [T]) {
     for (scaled, raw) in scaled.iter_mut().zip(raw) {
         *scaled = if raw.to_f64().is_nan() { *raw } else { *scaled };
@@ -362,7 +362,7 @@ fn each_column<T: Send>(
     control: &Control,
     learn: impl Fn(Vec<f64>) -> T + Sync,
 ) -> Result<Vec<T>> {
-    // Some copy the values to sort them, and some learn a table of them.
+    // Some scalings sort a copy of the values, and some learn a table.
     let work = ColumnWork { what: "scaling", bytes: 16 };
     let of_known = |_, mut column: Vec<f64>| {
         column.retain(|value| !value.is_nan());
@@ -374,8 +374,8 @@ fn each_column<T: Send>(
     gather::each_column(data, work, control, |x| x, of_known)
 }
 
-/// Minimum and maximum - minimum of each feature over the documents of one query; infinity instead of a difference of 0. A
-/// quotient is exactly 1 at the maximum, so that no tree distinguishes the maxima of two queries.
+/// Minimum and maximum - minimum of each feature over the documents of one query; infinity instead of a difference of
+/// 0. The quotient is exactly 1 at the maximum, so that trees cannot distinguish the maxima of two queries.
 fn ranges<T: Element>(documents: &[T], columns: usize) -> Vec<(f64, f64)> {
     let mut bounds = vec![(f64::INFINITY, f64::NEG_INFINITY); columns];
     let mut ticks = Ticks::default();
@@ -398,7 +398,7 @@ fn inverse(x: f64) -> f64 {
 /// 1 / the largest norm of a document; 0 if all documents are 0.
 ///
 /// # Errors
-/// Documents whose factor a model cannot store; an interrupt.
+/// A factor that a model cannot store; an interrupt.
 fn norm_factor(data: &Dataset, control: &Control) -> Result<f64> {
     let columns = data.features.columns();
     let norm = |row: usize| {

@@ -1,4 +1,4 @@
-//! Texts and ids that are probably the same, in two spellings.
+//! Texts and ids that are probably the same in two spellings.
 //!
 //! Rules (docs/reference/rules.md, 2):
 //! * 2.25: Values of a category, and texts of a query feature.
@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::id::Id;
 use crate::base::Ticks;
 
-/// Small letters that Unicode writes as one character (NFC) or as a letter and a mark (NFD), by the mark: `áa` for á and a.
+/// Lowercase letters that Unicode writes as one character (NFC) or as a letter and a mark (NFD), by mark: `áa` for á and a.
 /// Letters with two marks and syllables of Hangul are not compared.
 const MARKED: &[(char, &str)] = &[
     ('\u{300}', "àaèeìiòoùu"),
@@ -31,20 +31,20 @@ const MARKED: &[(char, &str)] = &[
     ('\u{328}', "ąaęeįiųu"),
 ];
 
-/// Ids that are compared at most, in the order of the data set, so that little memory is used.
+/// Most ids that are compared, in the order of the data set. Limits memory.
 const MOST_COMPARED: usize = 1_000_000;
 
-/// Case is ignored if at least this fraction of the texts with three letters is written like words. Letters of codes
-/// (base 64) are mixed, and their case counts.
+/// Case is ignored if at least this fraction of the texts with three letters is written like words. Codes (base 64)
+/// mix cases, and case matters.
 const SHARE_OF_WORDS: (usize, usize) = (3, 4);
 
-/// Longest id that is compared (bytes): longer ones are texts that nobody types twice.
+/// Longest id that is compared (bytes). Longer ids are unlikely to be typed twice.
 const LONGEST_COMPARED: usize = 1000;
 
 /// Operations, for [`Ticks`], of the key of an id.
 const KEY_COST: usize = 256;
 
-/// The common form of all spellings of a text: single blanks, no capitals if `folds_case`, marks after their letters.
+/// The canonical spelling of a text: single blanks, lowercase if `folds_case`, marks after their letters.
 fn spelling_key(text: &str, folds_case: bool) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let text = if folds_case { text.to_lowercase() } else { text };
@@ -63,7 +63,7 @@ fn decomposed(letter: char) -> impl Iterator<Item = char> {
     [Some(base), mark].into_iter().flatten()
 }
 
-/// The first two of these values that differ in case, blanks or Unicode form only.
+/// The first two of these values that differ only in case, blanks or Unicode form.
 pub fn spelling_variants<'a>(values: impl IntoIterator<Item = &'a str>) -> Option<(&'a str, &'a str)> {
     let mut first_spellings = HashMap::new();
     values.into_iter().find_map(|value| {
@@ -72,13 +72,13 @@ pub fn spelling_variants<'a>(values: impl IntoIterator<Item = &'a str>) -> Optio
     })
 }
 
-/// A warning if ids of a column differ in type, case, blanks, zeros before a number or after its point, or Unicode form only.
-/// `name`: the column. `what`: their kind, such as "queries". `in_sql`: whether they come from a source of SQL.
+/// A warning if ids of a column differ only in type, case, blanks, leading or trailing zeros of numbers, or Unicode form.
+/// `name`: the column. `what`: their kind, such as "queries". `in_sql`: whether they come from an SQL source.
 pub fn ids_written_in_two_ways<'a>(
     ids: impl Iterator<Item = &'a Id> + Clone,
     (name, what, in_sql): (&str, &str, bool),
 ) -> Option<String> {
-    // Numbers are written in one way.
+    // Numbers have only one spelling.
     let mut ticks = Ticks::default();
     let mut is_text = |id: &Id| {
         ticks.add(1);
@@ -104,8 +104,8 @@ pub fn ids_written_in_two_ways<'a>(
     let example = one_in_sql(one, other, name).filter(|_| in_sql);
     let example = example.map(|sql| format!(", as in {sql}")).unwrap_or_default();
     Some(format!(
-        "the column \"{name}\" has {} and {}, which differ in type, case, blanks, zeros or Unicode form only and count as two {what}; \
-         if they are one, make them equal{source}{example}",
+        "the column \"{name}\" has {} and {}, which differ only in type, case, blanks, zeros or Unicode form and count as two {what}; \
+         if they are the same, make them equal{source}{example}",
         one.describe(),
         other.describe(),
     ))
@@ -124,7 +124,7 @@ fn text_of(id: &Id) -> Option<Cow<'_, str>> {
     }
 }
 
-/// The common form of all spellings of an id.
+/// The canonical spelling of an id.
 fn id_key(id: &Id, folds_case: bool) -> Option<String> {
     let key = spelling_key(&text_of(id)?, folds_case);
     let is_whole = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
@@ -137,7 +137,7 @@ fn id_key(id: &Id, folds_case: bool) -> Option<String> {
     })
 }
 
-/// Whether texts are written as words: in small letters, in capitals, or with a capital at the start of a word.
+/// Whether texts are written like words: in lowercase, in capitals, or with initial capitals.
 fn are_words<'a>(ids: impl Iterator<Item = &'a Id>) -> bool {
     let is_word = |word: &str| {
         let rest = word.chars().skip(1).filter(|c| c.is_alphabetic());
@@ -157,7 +157,7 @@ fn are_words<'a>(ids: impl Iterator<Item = &'a Id>) -> bool {
     all > 0 && SHARE_OF_WORDS.1 * words >= SHARE_OF_WORDS.0 * all
 }
 
-/// SQL that makes two ids of a column equal, if simple functions do.
+/// SQL that makes two ids of a column equal, if simple functions can.
 pub fn one_in_sql(one: &Id, other: &Id, column: &str) -> Option<String> {
     type Step = (fn(&str) -> String, fn(&str) -> String);
     const STEPS: [Step; 4] = [

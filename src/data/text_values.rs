@@ -1,12 +1,12 @@
-//! Limits of values in columns of text.
+//! Limits on values in text columns.
 
 /// Longest text (bytes) that is a separate value. Longer texts count as other values.
 pub const LONGEST_VALUE: usize = 256;
 
-/// Largest number of distinct values that are counted per column. With more, it is not a category.
+/// Largest number of distinct values counted per column. Columns with more are not categories.
 pub const MOST_DISTINCT: usize = 10_000;
 
-/// Smallest numbers of rows and of queries for a value to get its own feature (rule 2.19).
+/// Fewest rows and queries for a value to get its own feature (rule 2.19).
 pub const FEWEST_ROWS: u64 = 3;
 pub const FEWEST_QUERIES: usize = 2;
 

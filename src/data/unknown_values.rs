@@ -1,16 +1,16 @@
 //! Values in a source's rows that did not occur in the model's training (rule 2.24).
 //!
-//! A model keeps category values that have a feature or a mean, and all values of text query features. So a value of
-//! a category without either is new, or was rare in training. The fraction of such rows in training is the usual rate. NULL
-//! is a value, too: trees take it in a feature that always had a number in training.
+//! A model stores category values that have a feature or a mean, and all values of text query features. So a category
+//! value without either is new, or was rare in training. The fraction of such rows in training is the expected rate. NULL
+//! counts as a value: trees accept it even in a feature that always had a number in training.
 
 use super::categories::Category;
 use super::category_rows::CategoryRows;
 
-/// Below this probability, that many rows are not due to chance.
+/// Below this probability, the number of rows is not due to chance.
 const RARELY: f64 = 0.01;
 
-/// How many rows of a column have values that are unknown to a model.
+/// How many rows of a column have values unknown to a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnknownValues {
     /// The column.
@@ -19,17 +19,18 @@ pub struct UnknownValues {
     pub counted: &'static str,
     /// Their number.
     pub total: usize,
-    /// Those with an unknown value.
+    /// How many have an unknown value.
     pub unknown: usize,
-    /// The fraction in training whose values were too rare to be known.
+    /// The fraction in training whose values were too rare to be stored.
     pub usual: f64,
     /// One of the values, for messages.
     pub example: String,
 }
 
 impl UnknownValues {
-    /// The unknown values of a category. `training`: means of its features in the training, in which NULL is known if a row had it. They are
-    /// all 0 in models of other libraries, which may omit values that no tree splits.
+    /// The unknown values of a category. `training`: means of its features in training; NULL is known if a training row
+    /// had it. They are all
+    /// 0 in models from other libraries, which may omit values on which no tree splits.
     pub fn of_category(category: &Category, rows: &CategoryRows, total: usize, training: &[f64]) -> Self {
         let other = category.values.len();
         let is_measured = training.iter().any(|mean| *mean > 0.0);
@@ -45,13 +46,13 @@ impl UnknownValues {
         }
     }
 
-    /// Missing values of a numeric feature, in `missing` of `total` rows, where the training had no missing values.
+    /// Missing values of a numeric feature, in `missing` of `total` rows, if training had none.
     pub fn of_number(name: &str, missing: usize, total: usize) -> Self {
         let (name, example) = (name.to_owned(), "NULL".to_owned());
         Self { name, counted: "rows", total, unknown: missing, usual: 0.0, example }
     }
 
-    /// Adds the unknown values of further rows.
+    /// Adds the unknown values of more rows.
     pub fn add(&mut self, other: Self) {
         if self.unknown == 0 {
             self.example = other.example;
@@ -71,11 +72,8 @@ impl UnknownValues {
         if *unknown == 0 || 4 * unknown < *total || self.chance() > RARELY {
             return None;
         }
-        let rate = if *usual > 0.0 {
-            "that are new or were rare in training"
-        } else {
-            "that the training did not have"
-        };
+        let rate =
+            if *usual > 0.0 { "that are new or were rare in training" } else { "that training did not have" };
         let check = if example == "NULL" {
             "find out why they are NULL"
         } else {
@@ -87,7 +85,7 @@ impl UnknownValues {
         ))
     }
 
-    /// Upper bound (Chernoff) of the probability of as many rows at the training rate; exact if all are unknown.
+    /// Upper bound (Chernoff) on the probability of so many rows at the training rate; exact if all are unknown.
     fn chance(&self) -> f64 {
         let (share, usual) = (self.share(), self.usual);
         if share <= usual {

@@ -174,7 +174,7 @@ fn more_items_than_allowed_are_the_fault_of_the_feature() {
     let data = data.with_query_features(["q_taste"], orders).unwrap();
     let problem = Trainer::new("q_svm").fit(&data).unwrap_err().to_string();
     let expected =
-        "query feature \"q_taste\" has orders with more than 256 different items; leave out the rare ones";
+        "query feature \"q_taste\" has orders with more than 256 different items; leave out rare ones";
     assert!(problem.contains(expected) && !problem.contains("query 0"), "{problem}");
 }
 

@@ -220,7 +220,7 @@ fn new_values_in_all_rows_are_reported() {
     };
     let upper = "SELECT query_id, doc_id, relevance, price, upper(brand) AS brand FROM shop";
     assert!(
-        rank(upper).contains("400 of 400 rows have values that the training did not have"),
+        rank(upper).contains("400 of 400 rows have values that training did not have"),
         "{}",
         rank(upper)
     );

@@ -125,7 +125,7 @@ fn texts_that_may_mean_two_things_are_left_out_with_a_reason() {
         ("printf('%d-%d', x, x + 10)", "several numbers"),
         ("printf('POINT (%d %d)', x, x % 7)", "several numbers"),
         ("printf('[%d %d]', x, x % 7)", "lists"),
-        ("iif(x < 24, 'unknown', '$' || x)", "other texts have another form"),
+        ("iif(x < 24, 'unknown', '$' || x)", "other texts have a different form"),
     ] {
         let connection = database();
         rows(&connection, text);

@@ -135,14 +135,14 @@ fn a_warning_counts_rows_or_queries_and_gives_an_example() {
     assert_eq!(
         rank("linear", &changed("brand", "iif(doc_id < 6, 'ACME', brand)")),
         [format!(
-            "the column \"brand\": 240 of 400 rows have values that the training did not have, such as 'ACME'; {}",
+            "the column \"brand\": 240 of 400 rows have values that training did not have, such as 'ACME'; {}",
             advice("rows")
         )]
     );
     assert_eq!(
         rank("trees", &changed("q_market", "iif(query_id < 30, 'DE', q_market)")),
         [format!(
-            "the column \"q_market\": 30 of 40 queries have values that the training did not have, such as text 'DE'; {}",
+            "the column \"q_market\": 30 of 40 queries have values that training did not have, such as text 'DE'; {}",
             advice("queries")
         )]
     );
@@ -150,7 +150,7 @@ fn a_warning_counts_rows_or_queries_and_gives_an_example() {
     assert_eq!(
         rank("trees", &changed("price", "iif(doc_id < 6, NULL, price)")),
         [
-            "the column \"price\": 240 of 400 rows have values that the training did not have, such as NULL; train again with rows that \
+            "the column \"price\": 240 of 400 rows have values that training did not have, such as NULL; train again with rows that \
           have these values, or find out why they are NULL"
         ]
     );

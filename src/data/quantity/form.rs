@@ -45,8 +45,8 @@ pub struct NumberForm {
 }
 
 impl Form {
-    /// The value of a text: a date is days since 1970-01-01 (UTC), a time or duration seconds (minutes, if the text has
-    /// hours and minutes and no seconds). `None`: the text does not fit the form.
+    /// The value of a text: dates become days since 1970-01-01 (UTC), times and durations seconds (minutes, if the text
+    /// has hours and minutes but no seconds). `None`: the text does not fit the form.
     pub fn value(&self, text: &str) -> Option<f64> {
         match self {
             _ if text.len() > LONGEST => None,

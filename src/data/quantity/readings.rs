@@ -10,30 +10,30 @@ use crate::base::text_number;
 const MOST_SHAPES: usize = 32;
 /// Shapes of numbers with different units.
 const MOST_UNITS: usize = 16;
-/// Digits from which numbers of one length are codes.
+/// Fewest digits for which numbers of equal length are codes.
 const DIGITS_OF_CODES: usize = 5;
-/// Numbers in a text that are no code, unless they are a list.
+/// Most numbers in a text that is not a code or a list.
 const MOST_NUMBERS: usize = 4;
-/// The share of texts from which on a column is probably meant as a quantity.
+/// The share of texts above which a column is probably meant as a quantity.
 pub const HALF: f64 = 0.5;
-/// A share of texts that makes no difference.
+/// Differences in share below this do not matter.
 const NEARLY: f64 = 0.02;
 
 /// What the texts of a column are.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// All texts have this form, or the share that must.
+    /// All texts have this form, or at least the required share.
     Form(Form),
-    /// The texts are probably quantities, but are not read.
+    /// The texts are probably quantities, but cannot be read safely.
     Unread {
         /// Why.
         kind: Unread,
-        /// A text that shows it.
+        /// An example text.
         example: String,
         /// Forms that may be meant.
         forms: Vec<Form>,
     },
-    /// The texts are no quantities.
+    /// The texts are not quantities.
     Text,
 }
 
@@ -55,7 +55,7 @@ impl Outcome {
         }
     }
 
-    /// Whether numbers say better what the texts say. Codes, and words before numbers, may be values of a category.
+    /// Whether the texts should be converted to numbers. Codes, and words before numbers, may be category values.
     pub fn is_quantity(&self) -> bool {
         use Unread::{Code, LeadingZeros, Marks, Others, Words};
         match self {
@@ -68,7 +68,7 @@ impl Outcome {
     }
 }
 
-/// Texts of one kind: their number, and the shortest (of these the first in the order of bytes).
+/// Texts of one kind: how many, and the shortest one (ties by bytes).
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Texts {
     count: u64,
@@ -95,14 +95,14 @@ impl Texts {
     }
 }
 
-/// Texts with the same words around their numbers. Points and commas in the first number: as decimals they fit a point, a
-/// comma, both with two values, or neither.
+/// Texts with the same words around their numbers. Counts how the marks in the first number can be read: with a decimal
+/// point, a decimal comma, both (with different values), or neither.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Shape {
     all: Texts,
     /// With decimals after a point, and after a comma.
     fits: [u64; 2],
-    /// Marks of thousands that then occur: bits of the places in `MARKS`.
+    /// Thousands separators that then occur: bits, by index in `MARKS`.
     marks: [u8; 2],
     two_values: Texts,
     no_value: Texts,
@@ -163,7 +163,7 @@ impl Shape {
         }
     }
 
-    /// The outcomes for numbers with this text before and after them, each with the number of its texts.
+    /// The outcomes for numbers with this text before and after, each with its number of texts.
     fn outcomes(&self, before: &str, after: &str) -> Vec<(u64, Outcome)> {
         let form = |side: usize| {
             let thousands =
@@ -209,7 +209,7 @@ impl Shape {
     }
 }
 
-/// The texts of a column: how many fit each form. The order of the rows does not matter.
+/// Counts how many texts of a column fit each form. Row order does not matter.
 #[derive(Debug, Clone)]
 pub struct Readings {
     count: u64,
@@ -217,19 +217,19 @@ pub struct Readings {
     marks: Texts,
     /// Other texts without a number, and prose.
     others: Texts,
-    /// Texts that fit each form of the table, and then each doubt.
+    /// Texts that fit each form in the table, and then each doubtful reading.
     fits: Vec<Texts>,
-    /// The smallest shapes in ascending order. One that is among them at the end was never dropped, so its counts are
+    /// The smallest shapes, sorted. A shape that is still here at the end was never dropped, so its counts are
     /// complete.
     shapes: Vec<(Key, Shape)>,
-    /// The place of the last one: most columns repeat it.
+    /// The index of the last shape, which most columns repeat.
     last: usize,
-    /// Counts of larger shapes, which nothing reads.
+    /// Counts for larger shapes, which are never read.
     spare: Shape,
     buffer: String,
 }
 
-/// Whether a shape is none of a plain number, money or percents; its length; the shape.
+/// The sort key of a shape: whether it is not a plain number, money or a percentage; then length; then the shape.
 type Key = (bool, usize, String);
 
 impl Default for Readings {
@@ -240,8 +240,8 @@ impl Default for Readings {
     }
 }
 
-/// What texts of queries or of a column that orders rows are, if this share of them must have one form. Well-formed numbers
-/// alone need no form: they are [`Outcome::Text`].
+/// Decides what the texts of queries, or of a column that orders rows, are, if this share must have one form. Columns of
+/// only well-formed numbers need no form: they are [`Outcome::Text`].
 pub fn outcome_of<'a>(texts: impl Iterator<Item = &'a str>, share: f64) -> Outcome {
     let (mut readings, mut has_other) = (Readings::default(), false);
     for text in texts {
@@ -260,7 +260,7 @@ impl Readings {
             self.marks.add(text);
             return;
         }
-        // Prose and words are dismissed at once.
+        // Skip prose and words early.
         if text.len() > LONGEST || !text.bytes().any(|b| b.is_ascii_digit()) {
             let length =
                 text.char_indices().map(|(at, c)| at + c.len_utf8()).take_while(|end| *end <= LONGEST).last();
@@ -304,7 +304,7 @@ impl Readings {
         self.others.add("");
     }
 
-    /// Whether there are texts, and all of them mark missing values.
+    /// Whether there are texts and all of them mark missing values.
     pub fn are_missing(&self) -> bool {
         self.count > 0 && self.marks.count == self.count
     }
@@ -325,8 +325,8 @@ impl Readings {
         &mut self.shapes[self.last].1
     }
 
-    /// What the texts are, if at least this share of them must have one form. Texts that mark missing values count only if
-    /// all must.
+    /// Decides what the texts are, if at least this share must have one form. Texts that mark missing values only count if
+    /// all texts must have the form.
     pub fn outcome(&self, share: f64) -> Outcome {
         let mut found = self.listed();
         found.extend(self.numbers());
@@ -336,7 +336,7 @@ impl Readings {
         if let Some(place) = found.iter().position(|(count, _)| *count as f64 >= needed) {
             return found.swap_remove(place).1;
         }
-        // Of several with about as many texts the first.
+        // Among outcomes with about as many texts, take the first.
         found.retain(|(count, _)| *count as f64 >= HALF * all);
         let exceeds = |next: u64, most: u64| next as f64 > most as f64 + NEARLY * all;
         match found.into_iter().reduce(|most, next| if exceeds(next.0, most.0) { next } else { most }) {
@@ -384,7 +384,7 @@ impl Readings {
         [outcome].into_iter().chain(unread).collect()
     }
 
-    /// The outcomes for numbers, the more certain ones first.
+    /// The outcomes for numbers, most certain first.
     fn numbers(&self) -> Vec<(u64, Outcome)> {
         let mut found = Vec::new();
         let singles = || self.shapes.iter().filter_map(|(key, shape)| Some((around(&key.2)?, shape)));
@@ -398,7 +398,7 @@ impl Readings {
                 found.extend(shape.outcomes(before, after));
             }
         }
-        // 2. Several: what stands around the numbers tells why they cannot be compared.
+        // 2. Several units: the text around the numbers tells why they cannot be compared.
         let total = |accepts: &dyn Fn(&str, &Shape) -> bool| {
             let shapes = self.shapes.iter().filter(|(key, shape)| accepts(&key.2, shape));
             shapes.map(|(_, shape)| shape).fold((0, Texts::default()), |(different, mut texts), shape| {
@@ -440,7 +440,7 @@ impl Readings {
     }
 }
 
-/// What stands before and after the only number of a shape.
+/// The text before and after a shape's only number.
 fn around(shape: &str) -> Option<(&str, &str)> {
     shape.split_once(NUMBER).filter(|(_, after)| !after.contains(NUMBER))
 }
@@ -450,7 +450,7 @@ fn is_known(shape: &str) -> bool {
     around(shape).is_some_and(is_known)
 }
 
-/// Whether a shape has several numbers that are no code: a range, a score, a fraction, a size, a place, a list.
+/// Whether a shape has several numbers that are not a code: a range, a score, a fraction, a size, a place, a list.
 /// `have_decimals`: whether the first ones do.
 fn are_several(shape: &str, have_decimals: bool) -> bool {
     let Some((before, after)) = shape.split_once(NUMBER) else { return false };
@@ -459,7 +459,7 @@ fn are_several(shape: &str, have_decimals: bool) -> bool {
     let bracket = shape.find(['(', '[']).filter(|_| shape.ends_with([')', ']']));
     let is_separator = |text: &&str| [",", ";", "|"].contains(&text.trim_end_matches(is_sign).trim());
     let is_list = bracket.is_some() || between[..between.len() - 1].iter().all(is_separator);
-    // Addresses and telephone numbers have blanks between whole numbers, places have them in brackets.
+    // Addresses and telephone numbers have blanks between whole numbers; places have brackets around them.
     let has_blank = |at: usize| !have_decimals && bracket.is_none_or(|bracket| at < bracket);
     let has_code = is_code(before, after)
         || shape.contains(|c: char| c.is_ascii_digit())
@@ -467,7 +467,7 @@ fn are_several(shape: &str, have_decimals: bool) -> bool {
     between.len() > 1 && (between.len() <= MOST_NUMBERS || is_list) && !is_joined && !has_code
 }
 
-/// Whether a word and a sign stand before a number. A hyphen joins codes.
+/// Whether a number is preceded by a word and a sign. A hyphen joins codes.
 fn is_signed_word(before: &str, after: &str) -> bool {
     let word = before.strip_suffix(is_sign).unwrap_or_default();
     after.is_empty() && word.contains(char::is_alphabetic) && !is_code(before, after)

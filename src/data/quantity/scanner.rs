@@ -11,7 +11,7 @@ const UTC: [&str; 4] = ["Z", "UTC", "GMT", "UT"];
 /// Zones of RFC 2822, from 4 hours behind UTC on.
 const ZONES: [&str; 5] = ["EDT", "EST CDT", "CST MDT", "MST PDT", "PST"];
 
-/// What is left of a text.
+/// The unread rest of a text.
 pub struct Scanner<'a>(pub &'a str);
 
 /// Whether a word is this name or its first three letters.
@@ -28,7 +28,7 @@ fn is_digit(c: char) -> bool {
 }
 
 impl<'a> Scanner<'a> {
-    /// The rest as far as the characters are such.
+    /// The prefix of the rest whose characters satisfy the predicate.
     fn take(&mut self, accepts: impl Fn(char) -> bool) -> &'a str {
         let (taken, rest) = self.0.split_at(self.0.find(|c| !accepts(c)).unwrap_or(self.0.len()));
         self.0 = rest;
@@ -58,7 +58,7 @@ impl<'a> Scanner<'a> {
         if self.skip("-") || self.skip("\u{2212}") { -1.0 } else { 1.0 }
     }
 
-    /// A whole number with so many digits.
+    /// A whole number with this many digits.
     pub fn number(&mut self, least: usize, most: usize) -> Option<i64> {
         let length = self.0.bytes().take(most).take_while(u8::is_ascii_digit).count();
         let (digits, rest) = self.0.split_at_checked(length).filter(|_| length >= least)?;
@@ -71,14 +71,14 @@ impl<'a> Scanner<'a> {
         self.take(|c| is_digit(c) || c == '.').parse().ok()
     }
 
-    /// Letters, and a point after them.
+    /// Letters, optionally followed by a point.
     pub fn word(&mut self) -> &'a str {
         let word = self.take(char::is_alphabetic);
         self.0 = self.0.strip_prefix('.').filter(|_| !word.is_empty()).unwrap_or(self.0);
         word
     }
 
-    /// A weekday and a comma, if the text starts so.
+    /// A weekday and a comma, if the text starts like that.
     pub fn weekday(&mut self) {
         let start = self.0;
         if !start.starts_with(['M', 'T', 'W', 'F', 'S', 'm', 't', 'w', 'f', 's']) {
@@ -109,7 +109,7 @@ impl<'a> Scanner<'a> {
         format!("{whole}.{digits}").parse().ok().filter(|_| !digits.is_empty())
     }
 
-    /// Seconds since midnight in UTC: 15:27, 15:27:30.5, 3:27 PM, 3 PM, each with a zone or without. `is_basic`: 152730.
+    /// Seconds since midnight in UTC: 15:27, 15:27:30.5, 3:27 PM, 3 PM, each with or without a zone. `is_basic`: 152730.
     pub fn time(&mut self, is_basic: bool) -> Option<f64> {
         let mut hour = self.number(1, 2)?;
         let has_colon = self.skip(":");
@@ -127,7 +127,7 @@ impl<'a> Scanner<'a> {
         Some((hour * 3600) as f64 + seconds - zone)
     }
 
-    /// Whether a time is after noon, if AM or PM says so.
+    /// Whether a time is after noon, if AM or PM follows.
     fn noon(&mut self) -> Option<bool> {
         let rest = self.0.trim_start();
         let names = ["am", "pm", "a.m.", "p.m."].into_iter();
@@ -138,7 +138,7 @@ impl<'a> Scanner<'a> {
         Some(name.starts_with('p'))
     }
 
-    /// Seconds to subtract for UTC: 0 without a zone, `None` for an unknown one.
+    /// Seconds to subtract for UTC: 0 without a zone, `None` for an unknown zone.
     fn zone(&mut self) -> Option<f64> {
         let mut zone = Scanner(self.0.trim_start());
         let sign = zone.sign();
@@ -158,7 +158,7 @@ impl<'a> Scanner<'a> {
             }
         };
         self.0 = zone.0;
-        // Mails repeat the zone in parentheses.
+        // E-mails repeat the zone in parentheses.
         if let Some((_, rest)) = self.0.strip_prefix(" (").and_then(|rest| rest.split_once(')')) {
             self.0 = rest;
         }

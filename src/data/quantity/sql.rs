@@ -1,4 +1,4 @@
-//! SQL that converts text of a given form to numbers, proposed only if it is correct for every text of the column.
+//! SQL that converts text of a given form to numbers, suggested only if correct for every text of the column.
 
 use std::collections::BTreeSet;
 
@@ -7,11 +7,11 @@ use super::numbers::{self, NUMBER, is_sign};
 use super::table;
 use crate::base::text_number;
 
-/// Texts that SQL lists at most.
+/// Most texts that the SQL lists.
 const MOST_LISTED: usize = 5;
 
-/// SQL for a column (its name in quotes) without these texts, which become NULL: for `sql`, if it is another expression.
-/// `None`: they are none, many or long.
+/// SQL for a column (quoted name), or for the expression `sql`, that replaces these texts by NULL. `None` if there are
+/// none, many, or long ones.
 pub fn null_in_sql(column: &str, texts: &BTreeSet<&str>, sql: Option<&str>) -> Option<String> {
     let are_short = texts.iter().all(|text| text.len() <= LONGEST && !text.contains('\0'));
     let listed: Vec<String> = texts.iter().map(|text| format!("'{}'", text.replace('\'', "''"))).collect();
@@ -25,12 +25,12 @@ pub fn null_in_sql(column: &str, texts: &BTreeSet<&str>, sql: Option<&str>) -> O
     }
 }
 
-/// SQL for each of the two numbers in the texts of a column (its name in quotes). `None` if it is wrong for one of the texts.
+/// SQL for each of the two numbers in the texts of a column (quoted name). `None` if wrong for any of the texts.
 pub fn two_numbers_in_sql<'a>(
     column: &str,
     mut texts: impl Iterator<Item = &'a str> + Clone,
 ) -> Option<[String; 2]> {
-    // 1. What stands around the numbers of a text, without their signs.
+    // 1. The text around the numbers, without their signs.
     let mut shape = String::new();
     numbers::shape(texts.clone().next()?, &mut shape)?;
     let (before, rest) = shape.split_once(NUMBER)?;
@@ -40,7 +40,7 @@ pub fn two_numbers_in_sql<'a>(
     let between = if unsigned.is_empty() { signed } else { unsigned };
     // In '5 -7' it may be a sign or a dash.
     let may_be_dash = unsigned != signed && !unsigned.is_empty() && unsigned.trim().is_empty();
-    // 2. What SQL makes of each text.
+    // 2. Check the result of SQL for each text.
     let is_right = |text: &str| {
         let numbers = text.strip_prefix(before)?;
         let (one, other) = numbers.strip_suffix(after)?.split_once(between)?;
@@ -60,8 +60,8 @@ pub fn two_numbers_in_sql<'a>(
 }
 
 impl Form {
-    /// An SQL expression that converts a column (quoted name) with these texts. `None` if no simple expression exists, or
-    /// if it is wrong for one of the texts.
+    /// An SQL expression that converts a column (quoted name) with these texts. `None` if there is no simple expression,
+    /// or if it is wrong for any of the texts.
     pub fn sql<'a>(&self, column: &str, mut texts: impl Iterator<Item = &'a str>) -> Option<String> {
         let form = match self {
             Self::Listed(form) => form,
@@ -100,7 +100,7 @@ impl Form {
 }
 
 impl NumberForm {
-    /// Strings to replace, each with its replacement: text around digits, thousands separator, decimal comma.
+    /// Strings and their replacements: text around digits, thousands separator, decimal comma.
     fn pairs(&self) -> impl Iterator<Item = (String, &'static str)> {
         let thousands = self.thousands.map(String::from).unwrap_or_default();
         let decimal = if self.decimal == ',' { "," } else { "" }.to_owned();

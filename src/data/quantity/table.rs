@@ -6,7 +6,7 @@ use super::scanner::Scanner;
 use super::unread::Unread;
 
 /// Patterns of dates. Y year, y year of two digits (30 to 99 are 1930 to 1999), m month, b month in words, d day, V week,
-/// u day of the week, q quarter, T time. Blanks are optional. A weekday may stand before, and a time after the date.
+/// u day of the week, q quarter, T time. Blanks are optional. A weekday may come before the date, and a time after it.
 const DATES: [&str; 46] = [
     "Y-m-d", "Y/m/d", "Y.m.d", "Y.m.d.", "YmdT", "Y-WV", "Y-WV-u", "YWV", "Y-Qq", "Y Qq", "Qq Y", "d/m/Y",
     "m/d/Y", "d-m-Y", "m-d-Y", "d.m.Y", "m.d.Y", "d/m/y", "m/d/y", "y/m/d", "d-m-y", "m-d-y", "y-m-d",
@@ -17,7 +17,7 @@ const EAST_ASIAN_DATES: [&str; 2] = ["Y年m月d日", "Y년m월d일"];
 
 type Read = fn(&str) -> Option<f64>;
 
-/// Forms of times and durations. Those with parts in brackets read texts with and without them.
+/// Forms of times and durations. Parts in brackets are optional.
 const TIMES: [(&str, Read); 6] = [
     ("duration h:mm:ss", |text| Clock::read(text, true)?.seconds(|clock| clock.parts == 3)),
     // In units of the second part.
@@ -34,7 +34,7 @@ const TIMES: [(&str, Read); 6] = [
     ("duration 1h 47m", duration),
 ];
 
-/// Texts that look like a form and may be something else.
+/// Texts that look like a form but may be something else.
 pub const DOUBTS: [(Read, &str, Unread); 7] = [
     (season, "date Y-m", Unread::MonthOrSeason),
     (score, "duration h:mm or m:ss", Unread::TimeOrScore),
@@ -62,12 +62,12 @@ pub fn is_date(form: usize) -> bool {
     form < DATE_FORMS
 }
 
-/// The value of a text without blanks at its ends in a form.
+/// The value of a trimmed text in a form.
 pub fn value(form: usize, text: &str) -> Option<f64> {
     if is_date(form) { date(pattern(form), text) } else { TIMES[form - DATE_FORMS].1(text) }
 }
 
-/// The forms that a text may have: its first characters rule most of them out.
+/// The forms that a text may have. The first characters rule out most.
 pub fn candidates(text: &str) -> impl Iterator<Item = usize> {
     let mut start = Scanner(text);
     start.weekday();
@@ -88,7 +88,7 @@ pub fn candidates(text: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Whether two forms read one text in different ways: they have the same letters and marks.
+/// Whether two forms can read the same text differently: they have the same letters and marks.
 pub fn are_rivals(a: usize, b: usize) -> bool {
     let sorted = |form: usize| {
         let mut letters: Vec<char> = name(form).chars().collect();
@@ -107,7 +107,7 @@ fn days(year: i64, month: i64, day: i64) -> Option<i64> {
         1..=12 => 31,
         _ => return None,
     };
-    // Years begin in March, so that the leap day is their last.
+    // Years begin in March, so the leap day comes last.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
     (1..=length).contains(&day).then_some(365 * year + leap_days + (153 * month + 2) / 5 + day - 719_469)
@@ -202,7 +202,7 @@ struct Clock {
 }
 
 impl Clock {
-    /// `with_days`: days may stand before, as Python writes them: '1 day, 2:03:04', '-1 days +23:59:59'.
+    /// `with_days`: days may come first, as in Python: '1 day, 2:03:04', '-1 days +23:59:59'.
     fn read(text: &str, with_days: bool) -> Option<Self> {
         let mut at = Scanner(text);
         let mut sign = at.sign();
@@ -271,7 +271,7 @@ fn duration(text: &str) -> Option<f64> {
     (smallest < f64::INFINITY).then_some(sign * total)
 }
 
-/// A number and one letter, which may also stand for meters, millions, decades, watts.
+/// A number and one letter, which could also mean meters, millions, decades or watts.
 fn letter(text: &str) -> Option<f64> {
     let number = text.strip_suffix(['w', 'd', 'm', 's'])?.trim_end();
     number.parse::<f64>().ok()

@@ -8,7 +8,7 @@ fn outcome(texts: &[&str]) -> Outcome {
     readings.outcome(1.0)
 }
 
-/// Name of the form of these texts, and their values.
+/// The name of these texts' form, and their values.
 fn read(texts: &[&str]) -> (String, Vec<f64>) {
     match outcome(texts) {
         Outcome::Form(form) => (form.name(), texts.iter().filter_map(|text| form.value(text)).collect()),

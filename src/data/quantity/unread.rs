@@ -1,13 +1,13 @@
 use std::fmt;
 
-/// Why texts that are probably quantities are not read.
+/// Why texts are not read although they are probably quantities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unread {
     /// Most texts have a form, others do not.
     Others,
     /// A mark may separate thousands or decimals.
     ThousandsOrDecimals,
-    /// Day, month or a year of two digits may stand in several orders.
+    /// Day, month and two-digit year may be in several orders.
     OrderOfDate,
     /// Dates without a year, or with a number that may be a day or a year.
     NoYear,
@@ -17,7 +17,7 @@ pub enum Unread {
     PartsOfTime,
     /// A year and a month, or two years.
     MonthOrSeason,
-    /// A letter that may be a unit of time or another one.
+    /// A letter that may or may not be a unit of time.
     Letter,
     /// Suffixes that scale: K, M, MB.
     Magnitude,
@@ -29,7 +29,7 @@ pub enum Unread {
     Words,
     /// Numbers that begin with 0.
     LeadingZeros,
-    /// Numbers with equally many digits, without a decimal.
+    /// Numbers with equally many digits and no decimals.
     Code,
     /// Marks that separate neither thousands nor decimals: versions, addresses, lists.
     Marks,
@@ -43,16 +43,14 @@ impl fmt::Display for Unread {
     /// The reason, as the end of a sentence.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Others => "other texts have another form",
-            Self::ThousandsOrDecimals => {
-                "the texts do not tell whether a mark separates thousands or decimals"
-            }
-            Self::OrderOfDate => "the texts do not tell the order of day, month and year",
+            Self::Others => "other texts have a different form",
+            Self::ThousandsOrDecimals => "it is unclear whether a mark separates thousands or decimals",
+            Self::OrderOfDate => "the order of day, month and year is unclear",
             Self::NoYear => "the dates have no year, or one that may be a day",
             Self::TimeOrScore => "the texts may be times, durations or scores",
-            Self::PartsOfTime => "the texts do not tell whether hours or seconds are left out",
+            Self::PartsOfTime => "it is unclear whether hours or seconds are omitted",
             Self::MonthOrSeason => "the texts may be months or pairs of years",
-            Self::Letter => "the letter after the numbers may be a unit of time or another one",
+            Self::Letter => "the letter after the numbers may or may not be a unit of time",
             Self::Magnitude => "suffixes such as K, M or MB scale the numbers",
             Self::Currencies => "the amounts are in several currencies, or write one in several ways",
             Self::Units => "the numbers have different units",

@@ -138,7 +138,7 @@ fn exists(names: &[String], name: &str) -> bool {
     names.iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
-/// Columns without a role that the training did not have.
+/// Columns without a role that training did not have.
 fn new_columns(model: &Model, fingerprint: &Fingerprint, rows: &SourceRows) -> Vec<Finding> {
     let Card { columns, .. } = &model.card;
     let features = model.card.input_names();
@@ -188,7 +188,7 @@ fn feature_rows(
     Ok(findings)
 }
 
-/// Shares of rows with users and items that the training did not have.
+/// Shares of rows with users and items that training did not have.
 fn new_ids(model: &Factored, data: &Dataset) -> [Finding; 2] {
     let n = data.n_docs() as f64;
     let is_new_user = |query: &usize| model.user_index(&data.query_ids[*query]).is_none();
