@@ -1,6 +1,6 @@
 //! Files that are not a supported model text: their kind, and the line that converts them.
 
-/// Bytes that files begin with.
+/// Bytes at the start of files.
 const FILES: [(&[u8], &str); 12] = [
     (b"\x1f\x8b", "is a gzip file; unpack it: gzip.open('model.gz', 'rt').read() in Python"),
     (b"PK\x03\x04", "is a ZIP archive; unpack it"),
@@ -13,8 +13,8 @@ const FILES: [(&[u8], &str); 12] = [
         b"binf",
         "is XGBoost's old binary file; write xgboost.Booster(model_file='model.bin').save_model('model.json') with XGBoost before 3.1",
     ),
-    (b"\xff\xfe", "is text in UTF-16; save it as UTF-8"),
-    (b"\xfe\xff", "is text in UTF-16; save it as UTF-8"),
+    (b"\xff\xfe", "is UTF-16 text; save it as UTF-8"),
+    (b"\xfe\xff", "is UTF-16 text; save it as UTF-8"),
     (b"booster[", DUMP),
     (b"0:[", DUMP),
 ];
@@ -23,19 +23,19 @@ const CBM: &str = "is CatBoost's binary file; write catboost.CatBoost().load_mod
                    format='json'), with categories also pool=the training data";
 const UBJ: &str =
     "is XGBoost's binary JSON; write xgboost.Booster(model_file='model.ubj').save_model('model.json')";
-const DUMP: &str = "is a dump of XGBoost; write booster.save_model('model.json')";
+const DUMP: &str = "is an XGBoost dump; write booster.save_model('model.json')";
 const PICKLE: &str = "is a pickle; load it in Python and write model.booster_.save_model('model.txt') (LightGBM), \
                       model.save_model('model.json') (XGBoost), or model.save_model('model.json', format='json') (CatBoost)";
-const ONNX: &str = "is an ONNX file, which is not read; save the model with the library that trained it: \
+const ONNX: &str = "is an ONNX file, which cannot be imported; save the model with the library that trained it: \
                     booster.save_model('model.txt') (LightGBM), booster.save_model('model.json') (XGBoost), or \
                     model.save_model('model.json', format='json') (CatBoost)";
-const PATH: &str = "looks like a path; give the text of the file: ltr_import(readfile('model.json')) in the sqlite3 shell, \
+const PATH: &str = "looks like a path; pass the contents of the file: ltr_import(readfile('model.json')) in the sqlite3 shell, \
                     open('model.json').read() in Python";
 
-/// Longest path that is taken for one.
+/// Longest text that may be a path.
 const LONGEST_PATH: usize = 4096;
 
-/// The kind of bytes that are not a supported model text, and advice.
+/// What bytes are that are not a supported model text, and advice.
 pub(super) fn advice(bytes: &[u8]) -> Option<&'static str> {
     let is_pickle = matches!(bytes, [0x80, 2..=5, ..]);
     // The version of the format, then the name of the program that wrote it.

@@ -1,4 +1,4 @@
-//! CatBoost's JSON. Trees are oblivious, or of any shape (grow_policy Lossguide and Depthwise).
+//! CatBoost's JSON. Trees are oblivious or, with grow_policy Lossguide and Depthwise, of any shape.
 
 use std::collections::HashMap;
 
@@ -19,13 +19,13 @@ use crate::trees::general::{
 /// Largest number of splits per oblivious tree; CatBoost's own limit.
 const DEEPEST: usize = 16;
 
-/// Bytes that a leaf of an oblivious tree takes with its split, while its tree is read and in the model.
+/// Bytes for a leaf of an oblivious tree with its split, while reading and in the model.
 const LEAF_BYTES: u64 = 500;
 
 /// Largest category value in bytes. Longer texts are refused.
 const VALUE_BYTES: u64 = 500;
 
-/// Keys without influence on scores, and keys of models that are refused.
+/// Keys that do not affect scores, and keys of models that are refused.
 const HARMLESS: &str = "borders has_nans split_index is_used ctrs ctr_data ctr_target_border_idx text_features \
      embedding_features";
 
@@ -67,7 +67,7 @@ struct InputFeature {
     feature_name: String,
     #[serde(default)]
     nan_value_treatment: String,
-    /// Hashes of the texts that splits ask for.
+    /// Hashes of the texts that splits test.
     #[serde(default)]
     values: Vec<i64>,
 }
@@ -105,16 +105,16 @@ struct Split {
     value: Option<i64>,
 }
 
-/// Where the features of both kinds are.
+/// Indices of the features of both kinds.
 struct Columns {
     features: Vec<Feature>,
     /// Feature index, and whether missing values are above all borders.
     floats: HashMap<usize, (usize, bool)>,
-    /// Number of the feature, and the code of each hash.
+    /// Feature index, and the code of each hash.
     categories: HashMap<usize, (usize, HashMap<u32, u32>)>,
 }
 
-/// The model of a text.
+/// Reads a model.
 pub(super) fn read(text: &str, control: &Control) -> Result<ImportedModel> {
     let document: Document = json(text, HARMLESS)?;
     // 1. What is refused.
@@ -174,7 +174,7 @@ fn columns(info: &FeaturesInfo, memory: &mut Reservation) -> Result<Columns> {
         return Err(Error::Corrupt(format!("two features have the flat_feature_index {twice}")));
     }
     let width = check_width(places.last().map_or(0, |last| last.saturating_add(1)), memory)?;
-    // A feature that the training ignored has no name.
+    // Features ignored in training have no name.
     let mut features: Vec<Feature> = (0..width).map(|number| Feature::number(number.to_string())).collect();
     let (mut floats, mut categories) = (HashMap::new(), HashMap::new());
     let name = |name: &str, id: &str, number: usize| match (name, id) {
@@ -226,14 +226,14 @@ fn columns(info: &FeaturesInfo, memory: &mut Reservation) -> Result<Columns> {
             }
             column.categories.push((*text).to_owned());
         }
-        // A feature that no split asks for has texts still, not codes.
+        // A feature that no split tests still has texts, not codes.
         column.categories.extend(feature.values.is_empty().then(String::new));
         categories.insert(feature.feature_index, (number, codes));
     }
     Ok(Columns { features, floats, categories })
 }
 
-/// The question of a split. Values above the border, and the requested category, go above.
+/// The test of a split. Values above the border, and the requested category, go above.
 fn question(split: &Split, columns: &Columns, sets: &mut Sets) -> Result<Question, String> {
     match (
         split.split_type.as_str(),
@@ -301,10 +301,10 @@ fn read_node<'a>(
     let (split, low, high) = match (&node.split, &node.left, &node.right, &node.value) {
         (Some(split), Some(low), Some(high), None) => (split, low, high),
         (None, None, None, Some(value)) => {
-            let value = value.as_f64().ok_or("a leaf that has not one value")? * scale;
+            let value = value.as_f64().ok_or("a leaf that does not have exactly one value")? * scale;
             return Ok(Nested::Leaf(value, node.weight.unwrap_or(f64::NAN)));
         }
-        _ => return Err("a node has neither a 'value' alone nor 'split', 'left' and 'right'".to_owned()),
+        _ => return Err("a node needs either a single 'value', or 'split', 'left' and 'right'".to_owned()),
     };
     let Question { feature, test, pass_is_above, missing_above } = question(split, columns, sets)?;
     let (passes, fails) = if pass_is_above { (high, low) } else { (low, high) };

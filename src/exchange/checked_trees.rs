@@ -1,7 +1,8 @@
-//! Trees of any shape for other programs.
+//! Trees of any shape, written for other programs.
 //!
-//! A program that compares 32-bit floats gets thresholds between which no such number lies, so none changes its side.
-//! Scores equal the scores of the model up to the rounding of the leaves to 32 bits. What a program cannot do is refused.
+//! For programs that compare 32-bit floats, thresholds are moved without passing any such number, so none changes
+//! sides. Scores equal the model's scores up to rounding of the leaves to 32 bits. What a program cannot express is
+//! refused.
 
 use super::term::Term;
 use crate::base::{Error, Memory, Result, bytes_of, shorten};
@@ -25,11 +26,11 @@ pub(super) const FEWER_TREES: &str =
 pub(super) struct Trees<'a> {
     pub(super) forest: Cow<'a, GeneralForest>,
     pub(super) features: Vec<Feature>,
-    /// Whether documents have all features, so that it does not matter where splits send missing values.
+    /// Whether documents have all features, so it does not matter where splits send missing values.
     pub(super) documents_are_complete: bool,
 }
 
-/// Trees of another library.
+/// Trees from another library.
 pub(super) fn of_import<'a>(model: &model::Model, trees: &'a GeneralTrees) -> Trees<'a> {
     let (forest, features) = (Cow::Borrowed(&trees.forest), trees.features(&model.card));
     Trees { forest, features, documents_are_complete: false }
@@ -79,7 +80,7 @@ pub(super) fn of_terms(model: &model::Model, terms: &[Term<'_>], memory: &Memory
                 feature: split.feature,
                 test: Test::AtMost(split.threshold),
                 pass_is_above: false,
-                // A missing value goes where its replacement goes.
+                // Missing values go where their replacement goes.
                 missing_above: match card.missing {
                     Missing::Branch | Missing::Error => split.missing_above,
                     Missing::Zero => split.is_above(0.0),
@@ -95,7 +96,7 @@ pub(super) fn of_terms(model: &model::Model, terms: &[Term<'_>], memory: &Memory
     Ok(Trees { forest: Cow::Owned(builder.finish(n)?), features, documents_are_complete })
 }
 
-/// The first child of a split, the text between the children, the second child, and the end.
+/// The first child of a split, the text between children, the second child, and the end.
 pub(super) type Children = (usize, &'static str, usize, &'static str);
 
 /// A numeric split for a program that compares 32-bit floats.
@@ -109,7 +110,7 @@ pub(super) struct SingleSplit {
 }
 
 impl Trees<'_> {
-    /// Largest text in bytes, in proportion to the model. Only very long names or sets, repeated often, exceed it.
+    /// Largest text in bytes, in proportion to the model. Only very long names or sets that repeat often exceed it.
     pub(super) fn longest(&self) -> usize {
         let features = self.features.iter().map(|feature| {
             64 + feature.name.len() + feature.categories.iter().map(String::len).sum::<usize>()
@@ -118,13 +119,13 @@ impl Trees<'_> {
         LONGEST_OF_BYTE.saturating_mul(stored)
     }
 
-    /// The error of a split.
+    /// The error for a split.
     pub(super) fn refused(&self, tree: usize, split: &Split<'_>, problem: &str) -> Error {
         let name = shorten(&self.features[split.feature].name);
         Error::Unsupported(format!("tree {tree}, split of '{name}': {problem}"))
     }
 
-    /// A leaf value, or the start, as a 32-bit float.
+    /// A leaf value, or the initial score, as a 32-bit float.
     pub(super) fn single(value: f64) -> Result<f32> {
         let single = value as f32;
         if single.is_finite() {
@@ -146,7 +147,7 @@ impl Trees<'_> {
         if below.is_finite() {
             return Ok(SingleSplit { below, is_swapped: false, missing_first: split.missing_left });
         }
-        // All numbers go left: they are not below the smallest number, so they take the second branch.
+        // All numbers go left. None is below the smallest number, so all take the second branch.
         Ok(SingleSplit { below: f32::MIN, is_swapped: true, missing_first: !split.missing_left })
     }
 }

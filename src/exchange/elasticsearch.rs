@@ -18,7 +18,7 @@ use crate::base::{Control, Error, Result, shorten};
 use crate::model::Model;
 use crate::trees::general::Node;
 
-/// A request `_createmodel`, its `model`, the stored model, or a search result that contains it.
+/// A `_createmodel` request, its `model`, the stored model, or a search result that contains it.
 #[derive(Deserialize)]
 struct Plugin {
     model: Option<Box<Plugin>>,
@@ -51,7 +51,7 @@ struct PluginFeature {
     name: String,
 }
 
-/// Keys without influence on scores: of answers of the engine, and how it computes features.
+/// Keys that do not affect scores: from engine responses, and for computing features.
 const HARMLESS: &str = "took timed_out _shards total max_score _index _type _id _version _score _seq_no _primary_term found \
      description tags version params template template_language feature featureset validation name";
 
@@ -66,7 +66,7 @@ struct Definition {
 }
 
 impl Plugin {
-    /// The model itself, and the names of its features by number if they are known.
+    /// The model itself, and its feature names by number, if known.
     fn unwrapped(self) -> Result<(Self, Vec<String>)> {
         let (mut plugin, mut features) = (self, Vec::new());
         loop {
@@ -83,7 +83,7 @@ impl Plugin {
     }
 }
 
-/// The only model among the documents of an answer.
+/// The only model among the documents of a response.
 fn one_model(hits: Vec<Plugin>) -> Result<Plugin> {
     let stored = hits.into_iter().filter_map(|hit| hit.source.map(|stored| *stored));
     let mut models: Vec<Plugin> = stored.filter(|stored| stored.model.is_some()).collect();
@@ -105,7 +105,7 @@ pub(super) fn read(text: &str, control: &Control) -> Result<ImportedModel> {
     let Some(definition) = plugin.definition else {
         return Err(Error::Corrupt("the model has no 'definition'".to_owned()));
     };
-    // A definition is a text or JSON itself.
+    // A definition is JSON, or JSON in a text.
     let definition = match definition.get() {
         text if text.starts_with('"') => parsed(text, "")?,
         _ => String::from(Box::<str>::from(definition)),
@@ -180,7 +180,7 @@ struct MinMax {
     maximum: f64,
 }
 
-/// Center and factor of a normalizer.
+/// A normalizer's center and factor.
 fn plugin_scaling(normalizer: &Value) -> Result<(f64, f64)> {
     match Normalizer::deserialize(normalizer) {
         Ok(Normalizer { standard: Some(Standard { mean, standard_deviation }), min_max: None }) => {
@@ -193,7 +193,7 @@ fn plugin_scaling(normalizer: &Value) -> Result<(f64, f64)> {
     }
 }
 
-/// The body of a request `_createmodel`.
+/// The body of a `_createmodel` request.
 pub(super) fn write_body(name: &str, definition: &str, text: &mut Text) -> Result<()> {
     text.push(format_args!(
         r#"{{"model":{{"name":{},"model":{{"type":"model/xgboost+json","definition":"#,
@@ -203,10 +203,10 @@ pub(super) fn write_body(name: &str, definition: &str, text: &mut Text) -> Resul
     text.push(format_args!("}}}}}}"))
 }
 
-/// The trees, which the plugin reads from a text.
+/// The trees. The plugin reads them from a text.
 pub(super) fn write_definition(trees: &Trees<'_>, text: &mut Text) -> Result<()> {
     text.push(format_args!("["))?;
-    // The format has no base score: a tree of one leaf adds it.
+    // The format has no base score, so a one-leaf tree adds it.
     if trees.forest.start() != 0.0 {
         let start = Trees::single(trees.forest.start())?;
         text.push(format_args!(r#"{{"nodeid":0,"leaf":{start:?}}},"#))?;
@@ -225,7 +225,7 @@ pub(super) fn write_definition(trees: &Trees<'_>, text: &mut Text) -> Result<()>
                 Node::Split(split) => split,
             };
             if split.set.is_some() {
-                return Err(trees.refused(tree, &split, "the engines have no splits of categories"));
+                return Err(trees.refused(tree, &split, "the engines cannot split on categories"));
             }
             let SingleSplit { below, is_swapped, missing_first } = trees.single_split(tree, &split)?;
             let (yes, no) = split.children(is_swapped);
@@ -243,7 +243,7 @@ pub(super) fn write_definition(trees: &Trees<'_>, text: &mut Text) -> Result<()>
     text.push(format_args!("]"))
 }
 
-/// The body of a request `_createmodel` of Elasticsearch and OpenSearch.
+/// The body of a `_createmodel` request for Elasticsearch and OpenSearch.
 pub(super) fn linear_model(model: &Model, term: &Term<'_>, name: &str) -> Value {
     let features = weighted(model, term);
     let mut definition = json!({ "type": "model/linear" });
@@ -256,7 +256,7 @@ pub(super) fn linear_model(model: &Model, term: &Term<'_>, name: &str) -> Value 
     if !normalizers.is_empty() {
         definition["feature_normalizers"] = Value::Object(normalizers);
     }
-    // The plugin reads the weights from a text.
+    // The plugin reads weights from a text.
     definition["definition"] = json!(weights_object(&features).to_string());
     json!({ "model": { "name": name, "model": definition } })
 }

@@ -9,18 +9,19 @@ use crate::data::{Missing, ScalingKind};
 use crate::learn::space::{Form, WeightsOf};
 use crate::model::{GeneralTrees, Model};
 
-/// A model's scoring function, as formats need it.
+/// A model's scoring function, in the form that formats need.
 pub(super) enum Parts<'a> {
     /// A sum of functions.
     Terms(Vec<Term<'a>>),
-    /// Trees of another library.
+    /// Trees from another library.
     Trees(&'a GeneralTrees),
 }
 
 /// Writes a model in a format. `name` is the model's name there.
 ///
 /// # Errors
-/// A model that does not have this form, with the forms that it has; a model without one function for all queries; too much memory.
+/// A model that cannot be written in this format, with the formats that work; a model without one function for all
+/// queries; too much memory.
 pub fn export(model: &Model, name: &str, format: Format, memory: &Memory) -> Result<String> {
     let parts = match model.ranker.as_general_trees() {
         Some(trees) => Parts::Trees(trees),
@@ -32,12 +33,12 @@ pub fn export(model: &Model, name: &str, format: Format, memory: &Memory) -> Res
         let possible = Format::WRITTEN.iter().filter(|other| is_possible(other));
         let possible: Vec<String> = possible.map(|format| format!("'{}'", format.name())).collect();
         let way_out = if possible.is_empty() {
-            "it has no other form; copy its row of ltr_models".to_owned()
+            "no format can express it; copy its row of ltr_models".to_owned()
         } else {
             format!("it can be exported as {}", possible.join(" or "))
         };
         let format = format.name();
-        Error::Unsupported(format!("the model has no form '{format}': {reason}; {way_out}"))
+        Error::Unsupported(format!("the model cannot be exported as '{format}': {reason}; {way_out}"))
     })
 }
 
@@ -100,7 +101,7 @@ fn linear_text(
         | Format::XgBoost
         | Format::LightGbm
         | Format::CatBoost
-        | Format::RankLib => return Err(Error::Unsupported("no weighted sums are written there".to_owned())),
+        | Format::RankLib => return Err(Error::Unsupported("the format has no weighted sums".to_owned())),
     };
     let mut text = Text::new(memory, usize::MAX, "export fewer features");
     text.push_json(&value)?;
@@ -110,7 +111,7 @@ fn linear_text(
 /// Writes trees in a format.
 ///
 /// # Errors
-/// [`Error::Unsupported`] with the location of what the format cannot express; too long a text; too much memory.
+/// [`Error::Unsupported`] with the location of what the format cannot express; text that is too long; too much memory.
 fn tree_text(trees: &Trees<'_>, name: &str, format: Format, memory: &Memory) -> Result<String> {
     let mut text = Text::new(memory, trees.longest(), FEWER_TREES);
     match format {
@@ -122,18 +123,18 @@ fn tree_text(trees: &Trees<'_>, name: &str, format: Format, memory: &Memory) -> 
             elasticsearch::write_body(name, &definition.finish()?, &mut text)?;
         }
         Format::Json | Format::Sql | Format::LightGbm | Format::CatBoost | Format::RankLib => {
-            return Err(Error::Unsupported("no trees are written there".to_owned()));
+            return Err(Error::Unsupported("the format has no trees".to_owned()));
         }
     }
     text.finish()
 }
 
-/// Whether a term is trees.
+/// Whether a term consists of trees.
 fn with_trees(terms: &[Term<'_>]) -> bool {
     terms.iter().any(Term::is_trees)
 }
 
-/// Why a model does not have a form.
+/// Why a model cannot be written in a format.
 fn check(model: &Model, terms: &[Term<'_>], format: Format) -> Result<(), String> {
     if terms.iter().any(|term| matches!(term.space.weights_of(), WeightsOf::Pairs)) {
         return Err("it is a function of pairs of documents with a kernel".to_owned());
@@ -144,7 +145,7 @@ fn check(model: &Model, terms: &[Term<'_>], format: Format) -> Result<(), String
     if model.card.slots {
         return Err("it matches the documents of a query to slots".to_owned());
     }
-    // A sum with trees names its members below.
+    // For sums with trees, the error below names the members.
     let names_members = with_trees(terms) && format != Format::Sql;
     if !names_members && terms.iter().any(|term| matches!(term.space.weights_of(), WeightsOf::Documents(_))) {
         return Err("its kernel is not linear".to_owned());
@@ -161,7 +162,7 @@ fn check(model: &Model, terms: &[Term<'_>], format: Format) -> Result<(), String
     }
     if let Some(category) = model.card.categories.iter().next() {
         let name = shorten(&category.name);
-        return Err(format!("it has the category \"{name}\", and there are only numbers there"));
+        return Err(format!("it has the category \"{name}\", but the format has only numbers"));
     }
     if with_trees(terms) {
         return checked_trees::check(terms);
@@ -184,7 +185,7 @@ fn check(model: &Model, terms: &[Term<'_>], format: Format) -> Result<(), String
         }
     }
     if model.card.missing == Missing::Mean {
-        return Err("a missing feature counts as its mean, but as 0 there; train with \"missing\": \"zero\""
+        return Err("the model replaces missing features by their mean, but the format by 0; train with \"missing\": \"zero\""
             .to_owned());
     }
     weights::check_numbers(model, term)

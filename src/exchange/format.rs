@@ -4,7 +4,7 @@ use crate::base::{Error, Result, named};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// All of a model of this library.
+    /// A complete model of this library.
     Json,
     /// LightGBM: the text of `save_model`, or the JSON of `dump_model`.
     LightGbm,
@@ -20,7 +20,7 @@ pub enum Format {
     Solr,
     /// RankLib: trees in XML, and linear models.
     RankLib,
-    /// An expression of SQL that scores.
+    /// An SQL expression for the score.
     Sql,
 }
 
@@ -47,7 +47,7 @@ impl Format {
     pub(super) const WRITTEN: [Self; 6] =
         [Self::Json, Self::Sql, Self::Elasticsearch, Self::OpenSearch, Self::Solr, Self::XgBoost];
 
-    /// The format that a name means to `export`.
+    /// The format with this name, for `export`.
     ///
     /// # Errors
     /// [`Error::Unknown`] with the names.
@@ -56,7 +56,7 @@ impl Format {
         named.ok_or_else(|| Error::unknown("format", name, Self::WRITTEN.map(Self::name)))
     }
 
-    /// The format that a name means to `import`.
+    /// The format with this name, for `import`.
     ///
     /// # Errors
     /// [`Error::Unknown`] with the names.

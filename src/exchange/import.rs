@@ -1,4 +1,4 @@
-//! Models from texts: the JSON that `export` writes, and models of other libraries.
+//! Reads models from text: the JSON that `export` writes, and models of other libraries.
 
 use std::collections::HashMap;
 
@@ -15,40 +15,40 @@ use crate::model::{Card, GeneralTrees, IMPORTED, Linear, Model, Ranker, TreeInpu
 use crate::trees::general::{Feature, GeneralForest};
 use crate::trees::{Forest, Split};
 
-/// A byte of [`Format::Json`] takes at most this memory (bytes): the quantiles of a feature with four points, which are 25 bytes at
-/// least, take 1,300 with the name of the feature. Settings take twice as much, and at most [`SETTINGS_BYTES`].
+/// Most bytes of memory per byte of [`Format::Json`]: four quantile points of a feature are at least 25 bytes of text,
+/// and take
+/// 1,300 with the feature's name. Settings take twice as much, but at most [`SETTINGS_BYTES`].
 const PARSED_BYTES: u64 = 64;
 const SETTINGS_BYTES: u64 = 80_000_000;
 
-/// Bytes that a column of another library or a value of a category takes until the model is stored: names in several tables.
+/// Bytes for another library's column or a category value until the model is stored: names are in several tables.
 const COLUMN_BYTES: u64 = 500;
 
-/// Largest number of values over all categories of an imported model. A row has a number for each.
+/// Most values over all categories of an imported model. Each is a number in every row.
 const MOST_VALUES: usize = 10_000;
 
-/// How a text is read.
+/// Options for reading text.
 #[derive(Debug, Clone, Default)]
 pub struct ImportSpec {
-    /// The format; by default the text shows it.
+    /// The format; by default, detected from the text.
     pub format: Option<String>,
-    /// Column names of features that have other names in the text.
+    /// Column names for features that have other names in the text.
     pub names: Map<String, Value>,
 }
 
-/// A model that was read.
+/// An imported model.
 pub struct Imported {
     pub model: Model,
     /// Warnings for the caller.
     pub warnings: Vec<String>,
-    /// Counts what reading takes. Storing takes as much at most, so keep it until then.
+    /// Memory reserved for reading. Storing needs no more than that, so keep it until then.
     pub memory: Reservation,
 }
 
 /// Reads a model from an untrusted text.
 ///
 /// # Errors
-/// A text that is not a model or is not supported, with the location; names that do not fit; an interrupt; too much
-/// memory.
+/// Text that is not a supported model, with the location; names that do not match; an interrupt; too much memory.
 pub fn import(
     bytes: &[u8],
     spec: &ImportSpec,
@@ -100,13 +100,13 @@ fn own(bytes: &[u8], spec: &ImportSpec, find_algorithm: FindName, control: &Cont
     Ok(Imported { model: read_json(bytes, find_algorithm)?, warnings: Vec::new(), memory })
 }
 
-/// Whether a text begins like the JSON of `ltr_export`. Then there is no search for the format, which would read all of the text.
+/// Whether text begins like the JSON of `ltr_export`. Then skip detecting the format, which would read all of the text.
 fn is_own(text: &[u8]) -> bool {
     let mark = b"sqlite-ltr model";
     text[..text.len().min(200)].windows(mark.len()).any(|part| part == mark)
 }
 
-/// Gives features the names of columns.
+/// Renames features to columns.
 fn rename(features: &mut [Feature], names: &Map<String, Value>) -> Result<()> {
     let places: HashMap<String, usize> =
         features.iter().enumerate().map(|(at, feature)| (feature.name.clone(), at)).collect();
@@ -127,7 +127,7 @@ fn rename(features: &mut [Feature], names: &Map<String, Value>) -> Result<()> {
         None => Ok(()),
         Some(name) => {
             let got = format!("two features of the column '{}'", shorten(name));
-            let allowed = "a column for each feature; names of columns differ in more than case";
+            let allowed = "a column for each feature; column names must differ by more than case";
             Err(Error::value("option 'names'", got, allowed))
         }
     }
@@ -143,14 +143,14 @@ fn warnings(read: &ImportedModel) -> Vec<String> {
         return Vec::new();
     }
     vec![format!(
-        "the training stopped early: its best round is {} of {rounds}, and scores use all rounds; for the best one, \
+        "training stopped early: the best round is {} of {rounds}, and scores use all rounds; for the best one, \
          save the first rounds (XGBoost: booster[:{}].save_model)",
         best + 1,
         best + 1
     )]
 }
 
-/// The model of another library as a model here.
+/// Converts another library's model to a model of this library.
 fn model_of(read: ImportedModel) -> Result<Model> {
     let ImportedModel { source, features, function } = read;
     let columns = Columns::of(features)?;
@@ -176,17 +176,17 @@ struct Columns {
     /// Names of the features: numbers, then categories.
     names: Vec<String>,
     categories: Categories,
-    /// Where each feature of the library is.
+    /// The input for each feature of the library.
     inputs: Vec<TreeInput>,
 }
 
 impl Columns {
     fn of(features: Vec<Feature>) -> Result<Self> {
-        // 1. Numbers come first, categories follow in the order of their names.
+        // 1. Numbers first, then categories sorted by name.
         let mut inputs = vec![TreeInput::Number(0); features.len()];
         let (mut names, mut texts) = (Vec::new(), Vec::new());
         for (at, feature) in features.into_iter().enumerate() {
-            // Codes of categories without texts are numbers.
+            // Without texts, category codes are used as numbers.
             if feature.categories.is_empty() {
                 inputs[at] = TreeInput::Number(names.len());
                 names.push(feature.name);
@@ -197,9 +197,8 @@ impl Columns {
         texts.sort_by(|(_, a), (_, b)| a.name.cmp(&b.name));
         let values: usize = texts.iter().map(|(_, feature)| feature.categories.len()).sum();
         if values > MOST_VALUES {
-            let problem = format!(
-                "categories with {values} values, of which a row has one number each; at most {MOST_VALUES}"
-            );
+            let problem =
+                format!("categories with {values} values, each a number in every row; at most {MOST_VALUES}");
             return Err(Error::Unsupported(format!(
                 "{problem}; train with fewer values, or with their codes as numbers"
             )));

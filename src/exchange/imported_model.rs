@@ -1,7 +1,7 @@
-//! Models that other libraries trained.
+//! Models trained by other libraries.
 //!
-//! A model is trees of any shape or a linear function. Scores are raw: before the function that an objective puts on top,
-//! such as the logistic one. What a library does that this form does not have is refused by name.
+//! A model is trees of any shape or a linear function. Scores are raw, before any function that the objective applies,
+//! such as the logistic function. Anything that cannot be represented here is refused by name.
 
 use super::{Format, LinearModel};
 use crate::base::{Error, Result, shorten};
@@ -22,7 +22,7 @@ pub struct ImportedModel {
 }
 
 impl ImportedModel {
-    /// Checks what all formats have in common.
+    /// Runs the checks common to all formats.
     pub(super) fn checked(self) -> Result<Self> {
         if self.features.is_empty() {
             return Err(Error::Corrupt("the model has no features".to_owned()));
@@ -47,8 +47,8 @@ pub struct Source {
     pub version: String,
     /// The training objective; empty if the text does not name it.
     pub objective: String,
-    /// The best round of a training that stopped early, from 0, where the text still has all rounds. The functions of the
-    /// library differ: some predict with the rounds up to this one, some with all.
+    /// If training stopped early but the text has all rounds: the best round, from 0. Libraries differ: some functions
+    /// predict with the rounds up to this one, others with all.
     pub best_round: Option<usize>,
     pub trees_per_round: usize,
 }
@@ -69,7 +69,7 @@ impl Source {
     }
 }
 
-/// A category's text, as SQL writes a number (rule 2.20). A truth value is `true` or `false`.
+/// A category's text. Numbers are written as in SQL (rule 2.20), truth values as `true` or `false`.
 pub(super) fn category_text(value: &Value) -> Result<String> {
     let text = match value {
         Value::String(text) => CategoryValue::Text(text).text(),

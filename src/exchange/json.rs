@@ -28,7 +28,7 @@ const ARGUMENT: &str = "argument 'text'";
 /// Advice for a model that is too large.
 const WAY_OUT: &str = "copy its row of ltr_models";
 
-/// Longest text that is read (bytes). There are checkpoints between its numbers, but none within a name.
+/// Longest accepted text (bytes). Reading has checkpoints between numbers, but not within a name.
 const LONGEST: usize = 32_000_000;
 
 /// A model in JSON.
@@ -41,7 +41,7 @@ struct Document {
     /// Names of the features, in the order of a vector.
     #[serde(with = "list")]
     features: Vec<String>,
-    /// Columns whose values are features, the last ones: one for each value, one for others, one for NULL.
+    /// Category columns. Their features come last: one per value, one for other values, one for NULL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     categories: Option<Categories>,
     /// Columns whose texts are numbers, dates or durations, and their forms.
@@ -64,7 +64,7 @@ struct Document {
     /// The score is the sum of the terms' scores.
     #[serde(with = "list")]
     terms: Vec<TermText>,
-    /// In place of terms: trees of another library.
+    /// Instead of terms: trees from another library.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     general_trees: Option<GeneralTrees>,
     #[serde(default)]
@@ -99,7 +99,7 @@ struct TermText {
     /// Support documents of the kernel, scaled; empty for linear functions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     documents: Option<List<List<f64>>>,
-    /// Trees, whose leaves have the weights.
+    /// Trees. The weights belong to their leaves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     trees: Option<TreesText>,
 }
@@ -126,7 +126,7 @@ fn value<'de, D: Deserializer<'de>>(from: D) -> Result<Value, D::Error> {
     Strict::deserialize(from).map(|Strict(value)| value)
 }
 
-/// How a term scales features: the name of a scaling, and its numbers.
+/// A term's scaling: the name and the numbers.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ScalingText {
@@ -145,10 +145,10 @@ struct ScalingText {
     points: Option<List<Quantiles>>,
 }
 
-/// The model as JSON.
+/// Writes the model as JSON.
 ///
 /// # Errors
-/// A text that [`read`] would refuse as too long; too much memory.
+/// Text that would be too long for [`read`]; too much memory.
 pub(super) fn text(model: &Model, terms: &[Term<'_>], memory: &Memory) -> Result<String> {
     let card = &model.card;
     let numbers = |term: &Term<'_>| match term.space.weights_of() {
@@ -316,7 +316,7 @@ impl TryFrom<ScalingText> for Scaling {
     }
 }
 
-/// The error for a text that is not a model, with the problem of the first reader.
+/// The error for text that is not a model, with the first reader's problem.
 pub fn not_a_model(text: &[u8], problem: &str) -> Error {
     let start = shorten(&String::from_utf8_lossy(&text[..text.len().min(1000)]));
     let allowed = format!("the text of ltr_export(model, 'json') or a model of another library ({problem})");
@@ -384,7 +384,7 @@ impl Document {
         let weights = parts.iter().flat_map(|(_, _, weights)| weights).copied().collect();
         let mut members: Vec<Member> =
             parts.into_iter().map(|(scaling, space, _)| Member { scaling: scaling.into(), space }).collect();
-        // A single term is the model itself; several scale the features that the model leaves as they are.
+        // A single term becomes the model. With several, each term scales features, and the model does not.
         let (scaling, space) = match (members.pop(), members.is_empty()) {
             (None, _) => return Err(refused("no term", "one term or more")),
             (Some(Member { scaling, space }), true) => (Arc::unwrap_or_clone(scaling), AnySpace::One(space)),

@@ -1,4 +1,4 @@
-//! LightGBM's text model (`save_model`): lines of `key=value`, with blanks between the numbers of a list.
+//! LightGBM's text model (`save_model`): `key=value` lines, with blanks between the numbers of a list.
 
 use std::collections::HashMap;
 use std::str::FromStr;
@@ -32,7 +32,7 @@ const AFTER_TREES: [&str; 5] = [
     "\npandas_categorical:",
 ];
 
-/// Copies of a set: the list that is read, which grows, the sorted one, and the forest's.
+/// Copies of a set: the growing list that is read, the sorted list, and the forest's.
 const SET_COPIES: u64 = 4;
 
 /// Approximate nanoseconds per number, for [`Ticks`].
@@ -90,7 +90,7 @@ impl<'a> Section<'a> {
         Ok(numbers)
     }
 
-    /// A list that no score depends on, absent in older versions: NaN is unknown.
+    /// A list that does not affect scores, missing in older versions. NaN is unknown.
     fn weights(&self, key: &str, count: usize) -> Result<Vec<f64>> {
         let list = if self.fields.contains_key(key) { self.list(key, count)? } else { vec![f64::NAN; count] };
         Ok(list.into_iter().map(known).collect())
@@ -99,7 +99,7 @@ impl<'a> Section<'a> {
 
 /// The model of a text.
 pub(super) fn read(text: &str, control: &Control) -> Result<ImportedModel> {
-    // 1. The header, the trees, and what follows them.
+    // 1. Split into the header, the trees, and the rest.
     let end = AFTER_TREES.iter().filter_map(|line| text.find(line)).min();
     let (body, rest) = text.split_at(end.unwrap_or(text.len()));
     let mut trees = body.split("\nTree=");
@@ -109,7 +109,7 @@ pub(super) fn read(text: &str, control: &Control) -> Result<ImportedModel> {
     let source = check_header(&header)?;
     let is_cut_off =
         || Error::Corrupt("the text ends before the line 'end of trees': it is cut off".to_owned());
-    // Version 2 had no such line at first.
+    // Early texts of version 2 had no such line.
     let has_end = rest.starts_with(AFTER_TREES[0]);
     if !has_end && source.version != "v2" {
         return Err(is_cut_off());
@@ -179,7 +179,7 @@ pub(super) fn check_outputs(outputs: usize) -> Result<()> {
     Ok(())
 }
 
-/// The features; features whose range is a list of values are categories.
+/// The features. A feature whose range is a list of values is a category.
 fn features(header: &Section<'_>, memory: &mut Reservation) -> Result<Vec<Feature>> {
     let last: usize = header.number("max_feature_idx")?;
     let names: Vec<String> = header.list("feature_names", check_width(last.saturating_add(1), memory)?)?;
@@ -199,7 +199,7 @@ pub(super) fn add_categories(
     lists: &[Vec<Value>],
     columns: &[usize],
 ) -> Result<()> {
-    // Without a list, the training data's values were the codes.
+    // Without a list, values in the training data were the codes.
     if lists.is_empty() {
         return Ok(());
     }
@@ -208,7 +208,7 @@ pub(super) fn add_categories(
     let columns = if columns.len() == lists.len() { columns } else { &seen };
     if columns.len() != lists.len() {
         return Err(Error::Unsupported(format!(
-            "'pandas_categorical' has {} lists for {} categorical features, so it is not known which belong together; \
+            "'pandas_categorical' has {} lists for {} categorical features, so it is unknown which belong together; \
              use the text of save_model",
             lists.len(),
             columns.len()
@@ -232,7 +232,7 @@ fn nodes(tree: &Section<'_>, factor: f64, sets: &[usize], features: &mut [Featur
     let splits = leaves.checked_sub(1).ok_or_else(|| tree.wrong("no leaf"))?;
     let values: Vec<f64> = tree.list("leaf_value", leaves)?;
     let has_splits = splits > 0;
-    // A tree of one leaf has empty lists before version 4.
+    // Before version 4, one-leaf trees have empty lists.
     let leaf_covers = if has_splits { tree.weights("leaf_count", leaves)? } else { vec![f64::NAN] };
     let mut nodes = Vec::with_capacity(splits + leaves);
     if has_splits {
@@ -248,9 +248,8 @@ fn nodes(tree: &Section<'_>, factor: f64, sets: &[usize], features: &mut [Featur
             |number: i64| if number < 0 { splits.saturating_add(!number as usize) } else { number as usize };
         for i in 0..splits {
             let (threshold, decision) = (thresholds[i], decisions[i]);
-            let rule = Missing::parse(decision >> 2).ok_or_else(|| {
-                tree.wrong(&format!("node {i}: the decision_type {decision} is not known here"))
-            })?;
+            let rule = Missing::parse(decision >> 2)
+                .ok_or_else(|| tree.wrong(&format!("node {i}: the decision_type {decision} is unknown")))?;
             let is_set = decision & 1 == 1;
             let test = if is_set {
                 let set =
@@ -275,12 +274,12 @@ fn nodes(tree: &Section<'_>, factor: f64, sets: &[usize], features: &mut [Featur
     Ok(nodes)
 }
 
-/// A number about the training. Labels of 1e30 have infinite gains.
+/// A training statistic. It may be infinite: labels of 1e30 have infinite gains.
 fn known(number: f64) -> f64 {
     if number.is_infinite() { f64::NAN } else { number }
 }
 
-/// A threshold's test. Numbers near 0 are treated as 0; infinity is between all numbers and NaN.
+/// The test against a threshold. Numbers near 0 count as 0; infinity is between all numbers and NaN.
 fn at_most(threshold: f64) -> Test {
     let threshold = match threshold {
         0.0.. => threshold.max(LIGHTGBM_ZERO),
@@ -293,7 +292,7 @@ fn at_most(threshold: f64) -> Test {
 /// Values that LightGBM treats as missing.
 #[derive(Clone, Copy)]
 pub(super) enum Missing {
-    /// Nothing: NaN counts as 0.
+    /// None: NaN counts as 0.
     None,
     /// 0, and NaN.
     Zero,
@@ -311,7 +310,7 @@ impl Missing {
         }
     }
 
-    /// Whether missing values go left, and whether 0 is one.
+    /// Whether missing values go left, and whether 0 counts as missing.
     pub(super) fn directions(self, is_set: bool, default_left: bool, threshold: f64) -> (bool, bool) {
         match self {
             _ if is_set => (false, false),
@@ -322,7 +321,7 @@ impl Missing {
     }
 }
 
-/// Numbers of a tree's category sets, which have 32 codes in each word.
+/// A tree's category sets, which have 32 codes per word.
 fn sets(tree: &Section<'_>, sets: &mut Sets, memory: &mut Reservation) -> Result<Vec<usize>> {
     let count: usize = if tree.fields.contains_key("num_cat") { tree.number("num_cat")? } else { 0 };
     if count == 0 {
@@ -391,11 +390,11 @@ struct Node {
 #[serde(untagged)]
 enum Threshold {
     Number(f64),
-    /// The codes of categories, with `||` between them.
+    /// Category codes, separated by `||`.
     Codes(String),
 }
 
-/// Keys without influence on scores.
+/// Keys that do not affect scores.
 const HARMLESS: &str = "name label_index max_feature_idx monotone_constraints feature_importances tree_index num_leaves num_cat \
      shrinkage split_index internal_value internal_weight leaf_index leaf_weight leaf_const leaf_features \
      parameters";
@@ -441,9 +440,9 @@ fn read_node<'a>(
         (None, None, Some(value)) => {
             return Ok(Nested::Leaf(value * factor, node.leaf_count.unwrap_or(f64::NAN)));
         }
-        _ => return Err("a node has neither a 'leaf_value' alone nor two children".to_owned()),
+        _ => return Err("a node needs either a single 'leaf_value', or two children".to_owned()),
     };
-    let feature = node.split_feature.ok_or("a node has children and no 'split_feature'")?;
+    let feature = node.split_feature.ok_or("a node has children but no 'split_feature'")?;
     let (test, threshold) = match (node.decision_type.as_str(), &node.threshold) {
         // The JSON uses 1e300 for infinity.
         ("<=", Some(Threshold::Number(1e300..))) => (at_most(f64::INFINITY), f64::INFINITY),

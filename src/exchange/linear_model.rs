@@ -20,7 +20,7 @@ pub struct LinearTerm {
     pub weight: f64,
     /// Subtracted from the feature.
     pub center: f64,
-    /// Multiplied with the difference.
+    /// Factor of the difference.
     pub factor: f64,
 }
 

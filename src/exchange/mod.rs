@@ -1,6 +1,6 @@
 //! Models as text: formats of this and of other libraries, read and written.
 //!
-//! A format is a file, or a folder if reading and writing are long.
+//! Each format is a file, or a folder if reading and writing take much code.
 
 mod advice;
 mod catboost;

@@ -1,4 +1,4 @@
-//! The features of a model: names that a text mentions, and how many they may be.
+//! The features of a model: the names in a text, and a limit on their number.
 
 use std::collections::HashMap;
 
@@ -8,13 +8,13 @@ use crate::trees::general::Feature;
 /// Largest number of features per model.
 const MOST_FEATURES: usize = 100_000;
 
-/// Bytes that a feature takes while a text is read: its name, here and in a table of names.
+/// Bytes for a feature while text is read: the name, here and in a table of names.
 const FEATURE_BYTES: u64 = 300;
 
 /// Advice for a text that takes too much memory.
 pub const SMALLER: &str = "import a smaller model";
 
-/// Names of features that a text mentions, numbered as they come.
+/// Feature names in a text, numbered by first appearance.
 #[derive(Default)]
 pub(super) struct Names {
     pub(super) numbers: HashMap<String, usize>,

@@ -4,7 +4,8 @@ use super::checked_trees::Children;
 use super::text::Text;
 use crate::base::Result;
 
-/// Writes a node and its subtree. `write` writes the beginning of a node at this depth. Trees of any depth need no stack.
+/// Writes a node and its subtree. `write` writes the start of a node at this depth. Works without recursion, so for
+/// trees of any depth.
 pub(super) fn write_nested(
     root: usize,
     text: &mut Text,

@@ -1,4 +1,4 @@
-//! Texts in JSON, and the memory that a text takes.
+//! Parsing of JSON, and its memory.
 
 use std::io::{BufReader, Read};
 
@@ -9,7 +9,8 @@ use serde_json::{Map, Value};
 
 use crate::base::{Error, Result, Strict, checkpoint, json_problem, shorten};
 
-/// Most bytes that a text takes while it is read. Each of them belongs to a character that begins or ends something:
+/// Upper bound on the bytes that reading a text takes. Each byte is attributed to a character that begins or ends
+/// something:
 ///
 /// | character | what | bytes |
 /// |---|---|---|
@@ -41,7 +42,7 @@ impl Read for Blocks<'_> {
     }
 }
 
-/// The value of a JSON text. `ignored` gets the keys that the type does not have.
+/// The value of a JSON text. `ignored` collects keys that the type does not have.
 pub(super) fn any_json<T: DeserializeOwned>(
     text: &str,
     mut ignored: impl FnMut(Path<'_>),
@@ -51,7 +52,7 @@ pub(super) fn any_json<T: DeserializeOwned>(
     parser.end().map(|()| value)
 }
 
-/// Parses a JSON text. `harmless`: keys outside the type that no score depends on.
+/// Parses a JSON text. `harmless`: keys outside the type that do not affect scores.
 ///
 /// # Errors
 /// [`Error::Corrupt`] with the location; [`Error::Unsupported`] for other keys.
@@ -61,7 +62,7 @@ pub(super) fn json<T: DeserializeOwned>(text: &str, harmless: &str) -> Result<T>
         let last = if let Path::Some { parent } = &path { parent } else { &path };
         let is_harmless = matches!(last, Path::Map { key, .. } if has_word(harmless, key));
         if !is_harmless && unknown.is_none() {
-            // A path has a question mark for each optional value.
+            // Paths contain a question mark for each optional value.
             unknown = Some(path.to_string().replace("?.", ""));
         }
     });
@@ -86,7 +87,7 @@ pub(super) fn unknown_key(path: &str) -> Error {
     let (place, key) = path.rsplit_once('.').unwrap_or(("the text", path));
     let (place, key) = (shorten(place), shorten(key));
     Error::Unsupported(format!(
-        "the key '{key}' in {place} is not known here and may change scores; remove it from the text if it does not"
+        "the key '{key}' in {place} is unknown and may change scores; remove it from the text if it does not"
     ))
 }
 

@@ -1,5 +1,5 @@
 //! RankLib: trees in XML after comment lines (LambdaMART, MART, random forests), and the text of linear models
-//! (coordinate ascent, linear regression). Features have numbers from 1; a missing feature is 0.
+//! (coordinate ascent, linear regression). Features are numbered from 1; missing features are 0.
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
@@ -9,7 +9,7 @@ use super::{Format, Function, ImportedModel, LinearModel, LinearTerm, Source};
 use crate::base::{Control, Error, Result, Ticks, shorten};
 use crate::trees::general::{Builder, RawNode, RawSplit, Test, at_most_single, corrupt};
 
-/// Nanoseconds or so that a tag takes, for [`Ticks`].
+/// Approximate nanoseconds per tag, for [`Ticks`].
 const TAG_COST: usize = 100;
 
 /// The model of a text.
@@ -18,7 +18,7 @@ pub(super) fn read(text: &str, control: &Control) -> Result<ImportedModel> {
     let comment = text.lines().find_map(|line| line.strip_prefix("##")).map_or("", str::trim);
     let source = Source::new(Format::RankLib, "", comment);
     let mut names = Names::new(control);
-    // 2. A text without XML is a linear model, if its algorithm has one.
+    // 2. Text without XML is a linear model, if the algorithm has linear models.
     let Some(start) = text.find('<') else {
         if !["Coordinate Ascent", "Linear Regression"].contains(&comment) {
             let known = "LambdaMART, MART, Random Forests, Coordinate Ascent, Linear Regression";
@@ -29,7 +29,7 @@ pub(super) fn read(text: &str, control: &Control) -> Result<ImportedModel> {
         let linear = linear(lines.flat_map(str::split_ascii_whitespace), &mut names)?;
         return Ok(ImportedModel { source, features: names.features, function: Function::Linear(linear) });
     };
-    // 3. Ensembles, one after the other. One sums in 32-bit floats; a random forest has the mean of several in 64 bits.
+    // 3. The ensembles. A single ensemble sums in 32-bit floats; a random forest averages several in 64 bits.
     let ensembles = text.matches("<ensemble").count();
     let builder = Builder::new(usize::MAX, 0.0, ensembles == 1);
     let mut trees = Trees { names, ensembles, builder, weight: None, nodes: Vec::new(), open: Vec::new() };
@@ -67,13 +67,13 @@ struct Trees {
     builder: Builder,
     /// Weight of the current tree.
     weight: Option<f32>,
-    /// The nodes of this tree. An open split is a leaf until it ends.
+    /// The nodes of this tree. An open split counts as a leaf until it ends.
     nodes: Vec<RawNode>,
-    /// The splits that have not ended, from the root down.
+    /// Open splits, from the root down.
     open: Vec<OpenSplit>,
 }
 
-/// A split that has not ended.
+/// An open split.
 #[derive(Default)]
 struct OpenSplit {
     node: usize,
@@ -114,7 +114,7 @@ impl Trees {
                             reader.read_text(tag.name()).map_err(|problem| wrong(problem.to_string()))?;
                         self.value(name, text.trim()).map_err(wrong)?;
                     }
-                    name => return Err(wrong(format!("the element '{}' is not known here", shorten(name)))),
+                    name => return Err(wrong(format!("the element '{}' is unknown", shorten(name)))),
                 },
                 Event::End(tag) => match tag.name().into_inner() {
                     "split" => self.end_split()?,
@@ -126,7 +126,7 @@ impl Trees {
                 },
                 Event::Text(text) if text.trim().is_empty() => {}
                 Event::Text(text) => {
-                    return Err(wrong(format!("the text '{}' is in no value", shorten(text.trim()))));
+                    return Err(wrong(format!("the text '{}' is not inside a value", shorten(text.trim()))));
                 }
                 Event::Comment(_) | Event::Decl(_) => {}
                 Event::Eof if !is_in_ensemble && found == self.ensembles => return Ok(()),
@@ -136,14 +136,14 @@ impl Trees {
         }
     }
 
-    /// A split begins: the root, or the child of the open one at this side.
+    /// Starts a split: the root, or a child of the open split at this side.
     fn begin_split(&mut self, side: Option<&str>) -> Result<(), String> {
         let node = self.nodes.len();
         let place = match (self.open.last_mut(), side) {
             (None, None) if node == 0 => None,
             (Some(parent), Some("left")) => Some(&mut parent.children[0]),
             (Some(parent), Some("right")) => Some(&mut parent.children[1]),
-            _ => return Err("a 'split' has the 'pos' left or right; one without it is the root".to_owned()),
+            _ => return Err("a 'split' needs the 'pos' left or right, except for the root".to_owned()),
         };
         if place.is_some_and(|place| place.replace(node).is_some()) {
             return Err("two splits have the same 'pos'".to_owned());
@@ -153,7 +153,7 @@ impl Trees {
         Ok(())
     }
 
-    /// A number of the open split.
+    /// Sets a number of the open split.
     fn value(&mut self, name: &str, text: &str) -> Result<(), String> {
         let Some(split) = self.open.last_mut() else { return Ok(()) };
         let is_repeated = match name {
@@ -167,7 +167,7 @@ impl Trees {
         if is_repeated { Err(format!("a split has two elements '{name}'")) } else { Ok(()) }
     }
 
-    /// The open split ends: its node is known.
+    /// Ends the open split, whose node is now known.
     fn end_split(&mut self) -> Result<()> {
         let Some(split) = self.open.pop() else { return Ok(()) };
         let weight = f64::from(self.weight.unwrap_or(1.0));
@@ -201,7 +201,11 @@ impl Trees {
                 let split = RawSplit::new(feature, test, 0.0 <= threshold);
                 RawNode::Split(RawSplit { left, right, ..split })
             }
-            _ => return Err(wrong("neither 'output' alone, nor 'feature', 'threshold' and two splits")),
+            _ => {
+                return Err(wrong(
+                    "a split needs either just 'output', or 'feature', 'threshold' and two splits",
+                ));
+            }
         };
         Ok(())
     }
@@ -211,14 +215,14 @@ fn single(text: &str) -> Result<f32, String> {
     text.trim().parse().map_err(|_| format!("'{}' is not a number", shorten(text)))
 }
 
-/// Values of these attributes of a tag. Others are refused, so a tag with many attributes costs no time.
+/// Values of these attributes of a tag. Others are refused, so tags with many attributes cost no time.
 fn attributes<const N: usize>(tag: &BytesStart<'_>, names: [&str; N]) -> Result<[Option<String>; N], String> {
     let mut values = [const { None }; N];
     for attribute in tag.attributes().with_checks(false) {
         let attribute = attribute.map_err(|problem| problem.to_string())?;
         let name = attribute.key.into_inner();
         let Some(place) = names.iter().position(|known| *known == name) else {
-            return Err(format!("the attribute '{}' is not known here", shorten(name)));
+            return Err(format!("the attribute '{}' is unknown", shorten(name)));
         };
         if values[place].replace(attribute.value.into_owned()).is_some() {
             return Err(format!("the attribute '{name}' twice in a tag"));

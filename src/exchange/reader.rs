@@ -1,4 +1,4 @@
-//! Reads a text of any format, recognized by the first keys.
+//! Reads text in any format, detected from the first keys.
 
 use std::borrow::Cow;
 
@@ -37,10 +37,10 @@ struct Keys {
     hits: Option<IgnoredAny>,
 }
 
-/// The text of these bytes.
+/// Decodes bytes as text.
 ///
 /// # Errors
-/// What the bytes are instead of a text.
+/// What the bytes are instead of text.
 pub fn text_of(bytes: &[u8]) -> Result<Cow<'_, str>> {
     if let Some(advice) = advice(bytes) {
         return Err(Error::Unsupported(format!("argument 'text' {advice}")));
@@ -52,8 +52,8 @@ pub fn text_of(bytes: &[u8]) -> Result<Cow<'_, str>> {
     Ok(with_numbers(text.trim_start_matches('\u{feff}')))
 }
 
-/// Before version 3, XGBoost writes the unused threshold of a split of categories as NaN, which is not JSON. It becomes the
-/// smallest number: no value is below it, as none is below NaN.
+/// Before version 3, XGBoost writes the unused threshold of a category split as NaN, which is not JSON. Replaces it by the
+/// smallest number: no value is below that, just as none is below NaN.
 fn with_numbers(text: &str) -> Cow<'_, str> {
     const THRESHOLDS: &str = "\"split_conditions\":";
     if !text.contains(THRESHOLDS) || !text.contains("NaN") {
@@ -69,10 +69,10 @@ fn with_numbers(text: &str) -> Cow<'_, str> {
 }
 
 impl Reader {
-    /// The reader of a text, judging by its first keys; `None` if it looks like none of the formats.
+    /// The reader for a text, judging by its first keys; `None` if it does not look like any format.
     ///
     /// # Errors
-    /// A text that begins like JSON but is not JSON.
+    /// Text that begins like JSON but is not JSON.
     pub fn of(text: &str) -> Result<Option<Self>, serde_json::Error> {
         let (format, read): (Format, Read) = match text.trim_start().as_bytes().first() {
             Some(b't') if text.trim_start().starts_with("tree") => (Format::LightGbm, lightgbm::read),
@@ -103,15 +103,15 @@ impl Reader {
         Ok(Some(Self { format, read }))
     }
 
-    /// Reads the model from the text, which is not trusted.
+    /// Reads the model from the text, which need not be trusted.
     ///
     /// # Errors
-    /// A text that is not a model, or contains something unsupported; with the location.
+    /// Text that is not a model, or has unsupported parts, with the location.
     pub fn read(&self, text: &str, control: &Control) -> Result<ImportedModel> {
         (self.read)(text, control)?.checked()
     }
 
-    /// Refuses a text of another format than this.
+    /// Refuses text in a format other than this.
     ///
     /// # Errors
     /// The format that the text looks like.
@@ -131,7 +131,7 @@ impl Reader {
 /// The error for text in an unknown format.
 pub fn unknown(text: &str) -> Error {
     Error::Corrupt(format!(
-        "a text that begins with '{}' is of no known format; known: {}",
+        "a text that begins with '{}' has no known format; known: {}",
         shorten(text.trim_start()),
         IMPORT_FORMATS[1..].join(", ")
     ))

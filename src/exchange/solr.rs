@@ -43,7 +43,7 @@ struct Norm {
 struct SolrParameters {
     weights: Option<Weights>,
     trees: Option<Vec<SolrTree>>,
-    /// Whether a missing value is 0, as without the key. Since 9.2 a node can say where it goes.
+    /// Whether missing values are 0, the default. Since 9.2, nodes can say where they go.
     #[serde(rename = "isNullSameAsZero")]
     null_is_zero: Option<bool>,
 }
@@ -71,7 +71,7 @@ enum Side {
     Right,
 }
 
-/// Keys without influence on scores, and keys of model classes that are refused.
+/// Keys that do not affect scores, and keys of model classes that are refused.
 const HARMLESS: &str = "name store layers resource";
 
 /// Reads a Solr model.
@@ -115,7 +115,7 @@ pub(super) fn read(text: &str, control: &Control) -> Result<ImportedModel> {
     }
 }
 
-/// Center and factor of a normalizer.
+/// A normalizer's center and factor.
 fn solr_scaling(norm: &Norm) -> Result<(f64, f64)> {
     let of =
         |key: &str, otherwise: f64| norm.params.get(key).map_or(Ok(otherwise), |value| number(value, key));
@@ -181,7 +181,7 @@ fn read_node<'a>(
 }
 /// Writes trees as a Solr model file.
 pub(super) fn write_trees(trees: &Trees<'_>, name: &str, text: &mut Text) -> Result<()> {
-    // 1. The features of splits.
+    // 1. The features used by splits.
     let mut is_used = vec![false; trees.features.len()];
     for node in 0..trees.forest.nodes() {
         if let Node::Split(split) = trees.forest.node(node) {
@@ -227,31 +227,31 @@ pub(super) fn write_trees(trees: &Trees<'_>, name: &str, text: &mut Text) -> Res
     text.push(format_args!("]}}}}"))
 }
 
-/// The threshold in the file, and whether the children change sides. Solr goes left if `x <= threshold + 1e-6`, in 32-bit
-/// floats, and takes a missing feature for 0.
+/// The threshold in the file, and whether the children swap sides. Solr goes left if `x <= threshold + 1e-6`, in 32-bit
+/// floats, and replaces missing features by 0.
 fn solr_threshold(trees: &Trees<'_>, tree: usize, split: &Split<'_>) -> Result<(f32, bool)> {
     if split.set.is_some() {
-        return Err(trees.refused(tree, split, "Solr has no splits of categories"));
+        return Err(trees.refused(tree, split, "Solr cannot split on categories"));
     }
     if split.zero_is_missing {
         return Err(trees.refused(tree, split, "0 counts as missing there, which Solr cannot express"));
     }
     if split.missing_left != (0.0 <= split.threshold) && !trees.documents_are_complete {
-        let problem = "missing values do not go where 0 goes, but Solr takes them for 0";
+        let problem = "missing values do not go where 0 goes, but Solr replaces them by 0";
         return Err(trees.refused(tree, split, problem));
     }
     let threshold = single_at_most(split.threshold);
-    // LightGBM writes its zero, 1e-35, for a threshold just above 0.
+    // LightGBM writes 1e-35, its zero, for a threshold just above 0.
     let threshold = if threshold > 0.0 && threshold <= 1e-35 { 0.0 } else { threshold };
     if threshold == f32::NEG_INFINITY {
-        // All numbers go right: they are at most the largest one, so they go left of a swapped split.
+        // All numbers go right. All are at most the largest number, so they go left in a swapped split.
         return Ok((f32::MAX, true));
     }
     let near = (f64::from(threshold) - f64::from(SOLR_SLACK)) as f32;
     let exact = [near, near.next_down(), near.next_up()]
         .into_iter()
         .find(|near| (near + SOLR_SLACK).total_cmp(&threshold).is_eq());
-    let problem = || format!("Solr adds 1e-6 to thresholds, and no 32-bit float gives {threshold:?} then");
+    let problem = || format!("Solr adds 1e-6 to thresholds, and then no 32-bit float gives {threshold:?}");
     exact.map(|threshold| (threshold, false)).ok_or_else(|| trees.refused(tree, split, &problem()))
 }
 /// Writes a term as a linear Solr model.

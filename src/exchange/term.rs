@@ -7,11 +7,11 @@ use crate::model::{Model, Ranker};
 
 /// One summand of a model's scores.
 pub(super) struct Term<'a> {
-    /// How it scales the documents.
+    /// The scaling of the documents.
     pub(super) scaling: &'a Scaling,
-    /// The space of its function.
+    /// The space of the function.
     pub(super) space: &'a Space,
-    /// The weights of its function.
+    /// The weights of the function.
     pub(super) weights: &'a [f64],
 }
 

@@ -1,5 +1,5 @@
-//! A model's text as it grows. The size is limited, the bytes count against `max_memory`, and each append is a
-//! checkpoint, so no format needs its own limits.
+//! A model's text while it is written. The size is limited, bytes count against `max_memory`, and each append
+//! is a checkpoint, so formats need no limits of their own.
 
 use std::fmt::{self, Arguments, Write as _};
 use std::io;
@@ -8,16 +8,16 @@ use serde::Serialize;
 
 use crate::base::{Error, Memory, Reservation, Result, Ticks, grow};
 
-/// A text that is written.
+/// Text being written.
 pub(super) struct Text {
     bytes: Vec<u8>,
     /// Largest size in bytes.
     longest: usize,
-    /// Advice if they are too few.
+    /// Advice if the text exceeds it.
     way_out: &'static str,
     memory: Reservation,
     ticks: Ticks,
-    /// Why the text cannot grow; writers report an error without a reason.
+    /// Why the text cannot grow, because writers report errors without a reason.
     problem: Option<Error>,
 }
 

@@ -12,7 +12,7 @@ use crate::base::{Error, Result, Ticks, shorten};
 use crate::data::Scaling;
 use crate::model::Model;
 
-/// Bytes that a feature takes in JSON values, besides its name.
+/// Bytes per feature in JSON values, besides the name.
 pub(super) const BYTES: usize = 1000;
 
 /// A feature whose weight is not 0.
@@ -39,7 +39,7 @@ pub(super) fn weighted<'a>(model: &'a Model, term: &Term<'a>) -> Vec<Weighted<'a
     model.card.features.iter().enumerate().filter_map(feature).collect()
 }
 
-/// Why the engines, which compute in single precision and refuse a model without weights, do not score as the model does.
+/// Why the engines, which compute in single precision and refuse models without weights, would score differently.
 pub(super) fn check_numbers(model: &Model, term: &Term<'_>) -> Result<(), String> {
     let features = weighted(model, term);
     if features.is_empty() {
@@ -75,7 +75,7 @@ pub(super) fn linear(format: Format, names: Names, terms: Vec<LinearTerm>) -> Re
     Ok(ImportedModel { source, features: names.features, function })
 }
 
-/// A number, or the text of one as Java reads it: also `0.5f` and `0.5d`.
+/// A number, or text of a number as read by Java, which allows `0.5f` and `0.5d`.
 pub(super) fn number(value: &Value, what: &str) -> Result<f64> {
     let of_text = |text: &str| {
         let text = text.trim();

@@ -90,7 +90,7 @@ fn an_expression_of_long_names_is_refused() {
             continue;
         }
         let error = outcome.unwrap_err().to_string();
-        let start = "ltr_export: the model has no form 'sql': its text has more than 20000000 bytes; use fewer features";
+        let start = "ltr_export: the model cannot be exported as 'sql': its text has more than 20000000 bytes; use fewer features";
         assert!(error.starts_with(start) && error.ends_with("; it can be exported as 'json'"), "{error}");
         assert!(error.len() < 300, "{error}");
     }
@@ -121,7 +121,7 @@ fn odd_names_are_quoted_and_zero_bytes_are_refused() {
     let error = exported(&connection, "sql").unwrap_err().to_string();
     assert_eq!(
         error,
-        "ltr_export: the model has no form 'sql': the name \"a\\0b\" has a zero byte; it can be exported as 'json'"
+        "ltr_export: the model cannot be exported as 'sql': the name \"a\\0b\" has a zero byte; it can be exported as 'json'"
     );
 }
 
@@ -143,7 +143,7 @@ fn what_search_engines_would_score_otherwise_is_refused() {
         }),
         ("all its weights are 0", "error", |d| d["terms"][0]["weights"] = json!([0.0, -0.0, 0.0])),
         (
-            "a missing feature counts as its mean, but as 0 there; train with \"missing\": \"zero\"",
+            "the model replaces missing features by their mean, but the format by 0; train with \"missing\": \"zero\"",
             "mean",
             |_| (),
         ),
@@ -153,7 +153,7 @@ fn what_search_engines_would_score_otherwise_is_refused() {
         import(&connection, &changed(&connection, &options, change)).unwrap();
         for format in ["elasticsearch", "opensearch", "solr"] {
             let error = exported(&connection, format).unwrap_err().to_string();
-            let start = format!("ltr_export: the model has no form '{format}': {reason}");
+            let start = format!("ltr_export: the model cannot be exported as '{format}': {reason}");
             assert!(error.starts_with(&start), "{error}");
             assert!(error.ends_with("; it can be exported as 'json' or 'sql'"), "{error}");
         }

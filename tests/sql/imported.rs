@@ -315,7 +315,7 @@ fn imported_models_leave_again() {
             let reason = if format == "solr" {
                 "split of '"
             } else {
-                "split of 'brand': the engines have no splits of categories"
+                "split of 'brand': the engines cannot split on categories"
             };
             assert!(error.contains(reason), "{error}");
         }
@@ -441,10 +441,7 @@ fn what_cannot_be_kept_is_refused_by_name() {
             catboost.replacen("\"hash\": 1982436109", "\"hash\": 1", 1),
             "categories of the feature 'c' without their texts",
         ),
-        (
-            catboost.replace("cat_features_hash", "other"),
-            "the key 'other' in features_info is not known here",
-        ),
+        (catboost.replace("cat_features_hash", "other"), "the key 'other' in features_info is unknown"),
         (
             catboost.replacen("\"flat_feature_index\": 1", "\"flat_feature_index\": 0", 1),
             "two features have the flat_feature_index 0",
@@ -476,5 +473,5 @@ fn a_training_that_stopped_early_is_a_warning() {
     let text =
         file("xgboost.json").replacen("\"attributes\":{", "\"attributes\":{\"best_iteration\":\"2\"", 1);
     let model = Model::import(text).unwrap();
-    assert!(model.warnings()[0].contains("its best round is 3 of 8"), "{:?}", model.warnings());
+    assert!(model.warnings()[0].contains("the best round is 3 of 8"), "{:?}", model.warnings());
 }

@@ -1,11 +1,11 @@
-//! The columns of a table in SQL: their values as `ltr_rank` reads them, and which values it refuses (rules 2.20, 3.1 to 3.4).
+//! SQL for table columns: values as read by `ltr_rank`, and which values it refuses (rules 2.20, 3.1 to 3.4).
 
 use std::fmt::{self, Display, Formatter};
 
 use crate::data::{Category, CategoryFeature, CategoryValue, Missing};
 use crate::model::Model;
 
-/// Query column for a model that was trained without SQL.
+/// Query column for models trained without SQL.
 const QUERY_COLUMN: &str = "query_id";
 
 /// The columns of a model.
@@ -13,7 +13,7 @@ pub(super) struct Columns<'a> {
     pub(super) features: Vec<Feature<'a>>,
     /// Replacement for missing features.
     pub(super) missing: Missing,
-    /// The rows of the same query.
+    /// The window with the rows of the same query.
     pub(super) window: String,
     /// A name that is not a prefix of any column name.
     pub(super) pieces: String,
@@ -22,7 +22,7 @@ pub(super) struct Columns<'a> {
     categories: Vec<&'a Category>,
 }
 
-/// A feature as a number; NULL if it is missing and nothing replaces it.
+/// A feature as a number; NULL if missing and not replaced.
 #[derive(Clone)]
 pub(super) enum Feature<'a> {
     Number {
@@ -40,7 +40,7 @@ pub(super) enum Feature<'a> {
 #[derive(Clone, Copy)]
 pub(super) enum Cell<'a> {
     Column(&'a str),
-    /// The element with this number of a vector.
+    /// The vector element with this index.
     Element(&'a str, usize),
 }
 
@@ -84,8 +84,8 @@ impl<'a> Columns<'a> {
         }
     }
 
-    /// Moves the means of categories into columns of a subquery, and returns them with their names. Splits of trees repeat a
-    /// mean often.
+    /// Moves category means into columns of a subquery, and returns them with their names, because splits of trees repeat
+    /// means often.
     pub(super) fn name_means(&mut self) -> Vec<(Feature<'a>, String)> {
         let is_mean =
             |feature: &&mut Feature<'_>| matches!(feature, Feature::Category(_, CategoryFeature::Mean));
@@ -110,7 +110,7 @@ impl<'a> Columns<'a> {
 
 /// The condition on a value.
 pub(super) enum Check<'a> {
-    /// A finite number, or text that is one, or NULL if that is allowed.
+    /// A finite number, text of a finite number, or NULL if allowed.
     Number(Cell<'a>, bool),
     /// A JSON array with this many elements, without truth values.
     Vector(&'a str, usize),
@@ -122,8 +122,8 @@ impl Display for Check<'_> {
     fn fmt(&self, to: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Number(x, may_be_missing) => {
-                // A comparison with a number makes text a number only if all of it is one, up to a zero byte. A cast takes the
-                // start of a text, too. An infinity less itself is NULL.
+                // Comparison with a number converts text only if all of it is a number, up to a zero byte. A cast also
+                // converts just the start of a text. Infinity minus infinity is NULL.
                 let null = if *may_be_missing { format!("{x} IS NULL OR ") } else { String::new() };
                 write!(
                     to,
@@ -201,7 +201,7 @@ impl Display for Is<'_> {
         let (column, value) = (name(&self.0.name), Quoted(self.1, "'"));
         let text = format!("CAST({column} AS TEXT) COLLATE BINARY IS {value}");
         let Ok(number) = self.1.parse::<f64>() else { return write!(to, "({text})") };
-        // A number that is stored as REAL has another text: 5.0 for the value 5.
+        // A number stored as REAL has a different text: 5.0 for the value 5.
         write!(to, "(typeof({column}) IS NOT 'real' AND {text}")?;
         if CategoryValue::Real(number).text().as_deref() == Some(self.1) {
             let number = format!("{number:?}").replace("inf", "9e999");
@@ -214,7 +214,7 @@ impl Display for Is<'_> {
 /// A text between quotes.
 struct Quoted<'a>(&'a str, &'static str);
 
-/// A name as SQL writes it.
+/// A name quoted for SQL.
 fn name(name: &str) -> Quoted<'_> {
     Quoted(name, "`")
 }

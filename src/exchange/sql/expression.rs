@@ -1,6 +1,6 @@
-//! Scores as an SQL expression, for an SQLite without this library.
+//! Scores as an SQL expression, for SQLite without this library.
 //!
-//! Columns are written in backquotes: SQLite takes an unknown name in double quotes for a text, silently.
+//! Columns are quoted with backquotes, because SQLite silently reads an unknown name in double quotes as text.
 
 use std::fmt::Arguments;
 use std::ops::Range;
@@ -14,19 +14,19 @@ use crate::learn::space::{Form, WeightsOf};
 use crate::model::Model;
 use crate::trees::Split;
 
-/// Largest number of summands in a row: SQLite allows expressions of depth 1000, and each summand adds 1.
+/// Most summands in a flat sum: SQLite limits expression depth to 1000, and each summand adds 1.
 pub(super) const LONGEST_SUM: usize = 400;
 
-/// Pieces of a scaling in one text.
+/// Pieces of a scaling per text.
 const PIECES: usize = 8;
 
-/// Longest expression (bytes). SQLite takes 3 seconds and 500 MB to prepare one.
+/// Longest expression (bytes). SQLite needs 3 seconds and 500 MB to prepare one of this size.
 const LONGEST: usize = 20_000_000;
 
 /// Advice for longer expressions.
 const WAY_OUT: &str = "use fewer features or trees, shorter names or \"scale\": \"standard\"";
 
-/// Bytes of an expression above which means of categories are written once.
+/// Expression size (bytes) above which each category mean is written only once.
 const LONG: usize = 1_000_000;
 
 /// The score as an expression of a table's columns. Scalings within queries and the form `ranking` need window
@@ -38,7 +38,7 @@ pub(in super::super) fn expression(model: &Model, terms: &[Term<'_>], memory: &M
     let mut columns = Columns::new(model);
     let summands: Vec<Summand<'_>> =
         terms.iter().flat_map(|term| summands(columns.features.len(), term)).collect();
-    // Subqueries are not allowed in generated columns, and window functions would not see the other rows of the table there.
+    // Generated columns allow no subqueries, and in a subquery window functions would not see the other rows of the table.
     let is_of_row = |term: &Term<'_>| term.scaling.pointwise() && term.space.form == Form::Scoring;
     let by_query = !terms.iter().all(is_of_row);
     let mut sql = Sql::new(memory);
@@ -62,7 +62,7 @@ pub(in super::super) fn expression(model: &Model, terms: &[Term<'_>], memory: &M
     sql.text.finish()
 }
 
-/// Why a name or a value of a category cannot be written.
+/// Why a name or a category value cannot be written.
 pub(in super::super) fn check_names(model: &Model) -> Result<(), String> {
     let columns = &model.card.columns;
     let inputs = model.card.input_names();
@@ -106,7 +106,7 @@ fn summands<'a>(n: usize, term: &'a Term<'a>) -> Vec<Summand<'a>> {
     term.weights.iter().enumerate().filter_map(summand).collect()
 }
 
-/// An expression that is written.
+/// An expression being written.
 pub(super) struct Sql {
     pub(super) text: Text,
 }
@@ -124,7 +124,8 @@ impl Sql {
         self.text.push(part)
     }
 
-    /// An expression that is NULL where `ltr_rank` refuses a value of the row, or of a row of its query (rules 3.1 to 3.4).
+    /// Writes an expression that is NULL where `ltr_rank` refuses a value in the row or in another row of the query
+    /// (rules 3.1 to 3.4).
     ///
     /// # Errors
     /// As [`Self::push`].
@@ -136,7 +137,7 @@ impl Sql {
     ) -> Result<()> {
         self.push(format_args!("CASE WHEN {}", if by_query { "min(" } else { "" }))?;
         for (at, check) in columns.checks().enumerate() {
-            // In groups, as sums.
+            // In groups, like sums.
             let between = match at {
                 0 => "(",
                 at if at.is_multiple_of(LONGEST_SUM) => ") AND (",
@@ -149,7 +150,7 @@ impl Sql {
         } else {
             self.push(format_args!(") THEN "))?;
         }
-        // `ltr_rank` refuses a score that is not finite, too.
+        // `ltr_rank` also refuses scores that are not finite.
         self.push(format_args!("nullif(nullif("))?;
         expression(self)?;
         self.push(format_args!(", 9e999), -9e999) END"))
@@ -197,8 +198,8 @@ impl Sql {
         self.push(format_args!("{sign}{:?} * ", number.abs()))
     }
 
-    /// A scaled feature divided by the factor of its scaling. With the form `ranking` its mean over the query is subtracted: the
-    /// scores of a linear function are then centered.
+    /// A scaled feature divided by the factor of its scaling. With the form `ranking`, the mean over the query is
+    /// subtracted, which centers the scores of a linear function.
     fn scaled(&mut self, columns: &Columns<'_>, summand: &Weighted<'_>) -> Result<()> {
         let (n, term) = (columns.features.len(), summand.term);
         let x = &columns.features[summand.index % n];
@@ -241,8 +242,8 @@ impl Sql {
 
     /// The score of a value: linear between the quantiles, constant outside.
     ///
-    /// SQLite compares each constant of a statement with all others when it prepares it. So the pieces are not separate
-    /// constants: [`PIECES`] of them are one text, and a value reads the ones it needs.
+    /// While preparing a statement, SQLite compares each constant with all others. So the pieces are not separate
+    /// constants: [`PIECES`] of them are in one text, and each value reads the ones it needs.
     fn normal_score(&mut self, columns: &Columns<'_>, x: &Feature<'_>, lines: &[QuantileLine]) -> Result<()> {
         let (first, pieces) = (lines[0], &columns.pieces);
         let numbers_of = |line: &QuantileLine| [line.x, line.z, line.slope];
@@ -258,7 +259,7 @@ impl Sql {
         })?;
         self.push(format_args!(" END FROM (SELECT "))?;
         self.search(0..groups.len(), x, &|index| format!("{:?}", groups[index][0].x), &mut |sql, index| {
-            // A short last group is filled with its last piece.
+            // A short last group is padded with its last piece.
             let last = groups[index].len() - 1;
             let pieces = (0..length).map(|piece| &groups[index][piece.min(last)]);
             sql.push(format_args!("'"))?;
@@ -270,7 +271,7 @@ impl Sql {
         self.push(format_args!(" AS {pieces} LIMIT 1) LIMIT 1)"))
     }
 
-    /// A binary search for the last of these indices whose `start` is at most x, and what `found` writes for it.
+    /// Writes a binary search for the last of these indices whose `start` is at most x; `found` writes the result.
     fn search(
         &mut self,
         indices: Range<usize>,
@@ -296,7 +297,7 @@ fn minus(number: f64) -> String {
     format!("{sign} {:?}", number.abs())
 }
 
-// Trees as cases of SQL: `CASE WHEN x > threshold THEN ... ELSE ... END`, level by level.
+// Trees as nested SQL cases: `CASE WHEN x > threshold THEN ... ELSE ... END`, level by level.
 
 pub(super) struct Tree<'a> {
     scaling: &'a Scaling,
@@ -325,12 +326,12 @@ pub(super) fn trees<'a>(term: &Term<'a>) -> Vec<Tree<'a>> {
 }
 
 impl Sql {
-    /// The value of a document's leaf, given the answers to some levels, which are the bits of `leaf`.
+    /// The value of a document's leaf, given the answers at some levels as bits of `leaf`.
     fn tree(&mut self, columns: &Columns<'_>, tree: &Tree<'_>, level: usize, leaf: usize) -> Result<()> {
         let Some(split) = tree.splits.get(level) else {
             return self.push(format_args!("{:?}", tree.values[leaf]));
         };
-        // 1. The question. A comparison with NULL is NULL.
+        // 1. The test. A comparison with NULL is NULL.
         let is_above = columns.missing == Missing::Branch && split.missing_above;
         let (x, threshold) = (&columns.features[split.feature], split.threshold);
         self.push(format_args!("CASE WHEN {}", if is_above { "(" } else { "" }))?;
@@ -349,7 +350,7 @@ impl Sql {
     }
 }
 
-/// The largest value whose score is not above a threshold: scores increase with values. May be the first or last number.
+/// The largest value whose score is not above a threshold; scores increase with values. May be the first or last number.
 fn last_not_above(quantiles: &Quantiles, threshold: f64) -> f64 {
     let (mut low, mut high) = (rank(f64::MIN), rank(f64::MAX));
     if quantiles.normal_score(f64::MAX) <= threshold {

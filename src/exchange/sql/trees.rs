@@ -8,13 +8,13 @@ use crate::base::{Error, Memory, Result, shorten};
 use crate::model::{GeneralTrees, Model, TreeInput};
 use crate::trees::general::{LIGHTGBM_ZERO, Node, Split};
 
-/// Largest tree depth: the parser of older SQLite has a stack of 100 entries, and each level takes 5.
+/// Largest tree depth: the parser of older SQLite versions has a stack of 100 entries, and each level takes 5.
 const MOST_LEVELS: usize = 16;
 
 /// The score as an expression of a table's columns.
 ///
 /// # Errors
-/// Trees that are too deep or too many; an expression that is too long; a split of a category by a number.
+/// Trees that are too deep; too many trees; an expression that is too long; a split of a category by a number.
 pub(in super::super) fn expression(model: &Model, trees: &GeneralTrees, memory: &Memory) -> Result<String> {
     let forest = &trees.forest;
     let columns = Columns::new(model);
@@ -33,7 +33,7 @@ pub(in super::super) fn expression(model: &Model, trees: &GeneralTrees, memory: 
     }
     let mut sql = Sql::new(memory);
     sql.checked(&columns, false, |sql| {
-        // Sums of sums, so that the expression is not too deep.
+        // Nest sums, so that the expression is not too deep.
         sql.push(format_args!("{:?}", forest.start()))?;
         for tree in 0..forest.trees() {
             let (opens, closes) = (tree.is_multiple_of(LONGEST_SUM), (tree + 1).is_multiple_of(LONGEST_SUM));
@@ -71,7 +71,7 @@ pub(in super::super) fn expression(model: &Model, trees: &GeneralTrees, memory: 
     sql.text.finish()
 }
 
-/// Whether a category has a value of a set, or one that the library does not know and `missing_left`.
+/// Whether a category's value is in a set, or is unknown to the library and `missing_left`.
 fn category(
     features: &[Feature<'_>],
     codes: &[u32],

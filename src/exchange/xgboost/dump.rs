@@ -1,6 +1,6 @@
 //! XGBoost's `get_dump` in JSON, which is also the definition of `model/xgboost+json` in search engines: nested nodes.
 //!
-//! Such a text has no base score; scores begin at 0.
+//! Dumps have no base score, so scores start at 0.
 
 use serde::Deserialize;
 
@@ -34,10 +34,10 @@ enum Condition {
     In(Vec<u32>),
 }
 
-/// Keys of nodes without influence on scores.
+/// Node keys that do not affect scores.
 pub(in super::super) const HARMLESS: &str = "depth";
 
-/// Reads a text from `get_dump`.
+/// Reads the text of `get_dump`.
 pub(in super::super) fn read(text: &str, control: &Control) -> Result<ImportedModel> {
     let trees: Vec<Node> = json(text, HARMLESS)?;
     from_trees(&trees, Format::XgBoost, String::new(), control)
@@ -81,7 +81,7 @@ fn read_node<'a>(node: &'a Node, sets: &mut Sets, names: &mut Names) -> Result<N
     };
     let missing_left = match node.missing {
         missing if missing == node.yes => true,
-        // Without it, engines compare: a missing value is not below.
+        // Without it, engines compare, and missing values are not below.
         missing if missing == node.no || missing.is_none() => false,
         _ => return Err(wrong("'missing' is not one of its children")),
     };
@@ -92,7 +92,7 @@ fn read_node<'a>(node: &'a Node, sets: &mut Sets, names: &mut Names) -> Result<N
             zero_is_missing = true;
             Test::AtMost(f64::MAX)
         }
-        None => return Err(wrong("a 'split' with 'missing' and without 'split_condition'")),
+        None => return Err(wrong("a 'split' with 'missing' but without 'split_condition'")),
         Some(Condition::Below(threshold)) => {
             let threshold = *threshold as f32;
             if !threshold.is_finite() {

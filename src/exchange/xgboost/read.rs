@@ -41,7 +41,7 @@ struct Objective {
     name: String,
 }
 
-/// Numbers as texts.
+/// Numbers, as texts.
 #[derive(Deserialize)]
 struct Parameters {
     base_score: String,
@@ -88,7 +88,7 @@ struct Categories {
 
 #[derive(Deserialize)]
 struct Texts {
-    /// Where each text begins in `values`, and the end. Without them the values are numbers.
+    /// Where each text begins in `values`, and the end. Without offsets, values are numbers.
     #[serde(default)]
     offsets: Vec<usize>,
     #[serde(default)]
@@ -126,7 +126,7 @@ struct TreeParameters {
     size_leaf_vector: String,
 }
 
-/// Versions differ in how they write truth.
+/// Versions write truth values differently.
 #[derive(Deserialize, Clone, Copy)]
 #[serde(untagged)]
 enum Flag {
@@ -134,7 +134,7 @@ enum Flag {
     Number(u8),
 }
 
-/// Keys without influence on scores: of the training, what other keys say, and keys of models that are refused.
+/// Keys that do not affect scores: about training, redundant keys, and keys of models that are refused.
 const HARMLESS: &str = "boost_from_average num_trees num_feature size_gpair num_deleted num_nodes num_roots max_depth \
      iteration_indptr base_weights id parents leaf_child_counts stats type feature_segments sorted_idx \
      reg_loss_param lambda_rank_param lambdarank_param poisson_regression_param tweedie_regression_param \
@@ -176,7 +176,7 @@ pub(in super::super) fn read(text: &str, control: &Control) -> Result<ImportedMo
     // 2. The trees.
     let weights = weights.or(Some(weight_drop).filter(|weights| !weights.is_empty()));
     if weights.as_ref().is_some_and(|weights| weights.len() != trees.len()) {
-        return Err(Error::Corrupt("'weight_drop' has not a weight for each tree".to_owned()));
+        return Err(Error::Corrupt("'weight_drop' does not have a weight for each tree".to_owned()));
     }
     let mut features = features(width, learner.feature_names, &learner.feature_types)?;
     let mut builder = Builder::new(width, f64::from(start), true);
@@ -200,19 +200,19 @@ pub(in super::super) fn read(text: &str, control: &Control) -> Result<ImportedMo
     Ok(ImportedModel { source, features, function: Function::Trees(builder.finish(width)?) })
 }
 
-/// A count that is written as a text; none is 0.
+/// A count, written as text; 0 if missing.
 fn count(key: &str, text: &str) -> Result<usize> {
     let wrong = |_| Error::Corrupt(format!("'{key}' has '{}'", shorten(text)));
     if text.is_empty() { Ok(0) } else { text.parse().map_err(wrong) }
 }
 
-/// The score before the first tree. The text has the prediction of the objective for it.
+/// The score before the first tree. The text stores it as a prediction of the objective.
 fn margin(objective: &str, base_score: &str) -> Result<f32> {
     let wrong = || Error::Corrupt(format!("'base_score' has '{}'", shorten(base_score)));
     let numbers = base_score.trim_start_matches('[').trim_end_matches(']');
     check_outputs(numbers.split(',').count())?;
     let base: f32 = numbers.trim().parse().map_err(|_| wrong())?;
-    // The logarithm of the system, as XGBoost computes it: another one can differ in the last bit.
+    // The system's logarithm, as in XGBoost: another implementation can differ in the last bit.
     let margin = match objective {
         "binary:logistic" | "reg:logistic" => -(1.0 / base - 1.0).ln(),
         "count:poisson" | "reg:gamma" | "reg:tweedie" | "survival:cox" | "survival:aft" => base.ln(),
@@ -223,7 +223,7 @@ fn margin(objective: &str, base_score: &str) -> Result<f32> {
     if margin.is_finite() { Ok(margin) } else { Err(wrong()) }
 }
 
-/// The features; without names as XGBoost's dumps name them.
+/// The features. Without names, they are named as in XGBoost's dumps.
 fn features(width: usize, names: Vec<String>, types: &[String]) -> Result<Vec<Feature>> {
     let is_category = |number: usize| types.get(number).is_some_and(|kind| kind == "c");
     let names =
@@ -241,14 +241,14 @@ fn decode(texts: &Texts) -> Result<Vec<String>> {
     if texts.offsets.is_empty() {
         return texts.values.iter().map(category_text).collect();
     }
-    // A byte is written as a number from -128 to 127.
+    // Bytes are written as numbers from -128 to 127.
     let byte = |value: &Value| value.as_i64().and_then(|byte| i8::try_from(byte).ok()).map(|byte| byte as u8);
     let bytes: Option<Vec<u8>> = texts.values.iter().map(byte).collect();
     let bytes = bytes.ok_or_else(|| Error::Corrupt("'values' of categories are not bytes".to_owned()))?;
     let text = |pair: &[usize]| {
         let problem = || Error::Corrupt("'offsets' of categories are not ascending".to_owned());
         let bytes = bytes.get(pair[0]..pair[1]).ok_or_else(problem)?;
-        // XGBoost 3.2 counts letters where it should count bytes.
+        // XGBoost 3.2 counts characters where it should count bytes.
         let cut = "categories with texts that are not ASCII, which XGBoost cut off when it wrote the model; train with codes";
         let text = std::str::from_utf8(bytes).ok().filter(|text| text.is_ascii());
         text.map(str::to_owned).ok_or_else(|| Error::Unsupported(cut.to_owned()))
@@ -280,12 +280,13 @@ fn nodes(
         return Err(format!("the lists of its {count} nodes differ in length"));
     }
     if let Some(kind) = tree.split_type.iter().find(|kind| **kind > 1) {
-        return Err(format!("a split of the type {kind}, which is not known here"));
+        return Err(format!("a split of the type {kind}, which is unknown"));
     }
     if tree.default_left.iter().any(|flag| matches!(flag, Flag::Number(2..))) {
         return Err("'default_left' has other numbers than 0 and 1".to_owned());
     }
-    // Splits may share a set. Each set is read once, or overlapping sets would take memory quadratic in the text.
+    // Splits may share a set. Each set is read once; otherwise overlapping sets would take memory quadratic in the size
+    // of the text.
     let ranges = tree.categories_segments.iter().copied().zip(tree.categories_sizes.iter().copied());
     let mut read: HashMap<(usize, usize), Option<usize>> = ranges.map(|range| (range, None)).collect();
     let sizes = read.keys().fold(0, |sum: usize, (_, size)| sum.saturating_add(*size));
@@ -330,7 +331,7 @@ fn nodes(
     (0..count).map(&mut node).collect()
 }
 
-/// The number of a split's set. `read`: set numbers by range.
+/// The index of a split's set. `read`: set indices by range.
 fn set(
     tree: &Tree,
     node: usize,

@@ -1,4 +1,5 @@
-//! XGBoost's JSON model, as version 2.0 writes it, which later versions read. With texts of categories as version 3.1 does.
+//! XGBoost's JSON model in the format of version 2.0, which later versions read. Category texts are written as by
+//! version 3.1.
 
 use std::collections::HashMap;
 
@@ -16,7 +17,7 @@ const NO_PARENT: i64 = i32::MAX as i64;
 /// Largest number of codes per category.
 const MOST_CODES: u32 = 1 << 24;
 
-/// A tree: lists by node, and the sets of categories.
+/// A tree: lists by node, and category sets.
 #[derive(Default, Serialize)]
 #[allow(clippy::struct_field_names, reason = "names of the format")]
 struct Tree {
@@ -38,7 +39,7 @@ struct Tree {
     tree_param: Parameters,
 }
 
-/// Numbers as texts.
+/// Numbers, as texts.
 #[derive(Default, Serialize)]
 struct Parameters {
     num_deleted: String,
@@ -47,7 +48,7 @@ struct Parameters {
     size_leaf_vector: String,
 }
 
-/// Bytes that a node takes until its tree is written.
+/// Bytes for a node until its tree is written.
 type NodeBytes = [u64; 12];
 
 pub(in super::super) fn write(trees: &Trees<'_>, memory: &Memory, text: &mut Text) -> Result<()> {
@@ -106,10 +107,10 @@ pub(in super::super) fn write(trees: &Trees<'_>, memory: &Memory, text: &mut Tex
     ))
 }
 
-/// XGBoost's number of the type of whole 64-bit numbers.
+/// XGBoost's number for the type of 64-bit integers.
 const INT64: u8 = 15;
 
-/// The category values. Texts are concatenated bytes from -128 to 127; `sorted_idx` is the order of the values.
+/// The category values. Texts are concatenated, as bytes from -128 to 127; `sorted_idx` is the order of the values.
 fn categories(features: &[Feature]) -> serde_json::Value {
     let (mut all, mut segments, mut sorted) = (Vec::new(), vec![0], Vec::new());
     for texts in features.iter().map(|feature| &feature.categories) {
@@ -149,7 +150,7 @@ fn tree(trees: &Trees<'_>, id: usize) -> Result<Tree> {
         },
         ..Tree::default()
     };
-    // The nodes in their order here: level by level, children side by side, as XGBoost expects them.
+    // The nodes, level by level, with siblings adjacent, as XGBoost expects.
     let (mut order, mut sets, mut ticks) =
         (Vec::with_capacity(nodes.len()), HashMap::new(), Ticks::default());
     order.push(nodes.start);
@@ -178,7 +179,7 @@ fn tree(trees: &Trees<'_>, id: usize) -> Result<Tree> {
     Ok(tree)
 }
 
-/// Adds a split whose children have the numbers `left` and `left + 1`. Returns whether they change sides.
+/// Adds a split whose children have the numbers `left` and `left + 1`. Returns whether they swap sides.
 /// `sets`: where the categories of each set are.
 fn add_split(
     trees: &Trees<'_>,
@@ -216,7 +217,7 @@ fn add_split(
     Ok(is_swapped)
 }
 
-/// A number about the training; 0 if it is unknown.
+/// A training statistic; 0 if unknown.
 fn known(number: f64) -> f32 {
     if number.is_nan() { 0.0 } else { (number as f32).clamp(f32::MIN, f32::MAX) }
 }
