@@ -17,7 +17,7 @@ import sqlite_ltr
 from sqlite_ltr import compare, cross_validate, evaluate, explain, fts_features, importance, rank, report, train
 from sqlite_ltr.sklearn import LtrRanker
 
-pytestmark = pytest.mark.filterwarnings("ignore:on validation ndcg", "ignore:source 'frame' has the rows")
+pytestmark = pytest.mark.filterwarnings("ignore:on validation ndcg", "ignore:source 'frame' contains the training rows")
 SEVERAL = ["pandas", "polars", "pyarrow", "columns", "rows"]
 
 

@@ -1,8 +1,8 @@
-//! Authorizers that ignore or deny one event, for each event of each call: SQLite does not crash, a call that fails has stored
-//! nothing, and the next call works. Each statement that the library prepares is among them. The sources have no subqueries:
-//! SQLite crashes in some statements with subqueries, even if the host prepares them.
+//! Authorizers that ignore or deny one event, for each event of each call. SQLite must not crash, a failed call must store
+//! nothing, and the next call must work. This covers every statement that the library prepares. The sources have no
+//! subqueries, because SQLite crashes in some statements with subqueries, even if the host prepares them.
 //!
-//! The calls ask the host for interrupts at once, so the events include the statement that asks.
+//! The calls poll the host for interrupts immediately, so the events include the polling statement.
 #![allow(unsafe_code, reason = "an authorizer is a C function")]
 
 use std::cell::{Cell, RefCell};
@@ -49,7 +49,7 @@ const RESTORE_MODELS: &str =
 const FIRST_CALLS: &[&str] =
     &[r#"SELECT ltr_train('rank_svm', 'j', '{"lambda": 0.1, "threads": 1}')"#, "SELECT ltr_info('lin')"];
 
-/// Calls with stored models. Those that fail reach statements, too.
+/// Calls with stored models. Calls that fail reach statements too.
 const CALLS: &[&str] = &[
     r#"SELECT ltr_train('rank_svm', 'v', '{"name": "lin", "lambda": 0.1, "threads": 1, "keep_versions": 1}')"#,
     r#"SELECT ltr_train('perceptron', 'SELECT * FROM v -- all', '{"epochs": 1}')"#,
@@ -143,7 +143,7 @@ fn run(connection: &Connection, sql: &str) -> rusqlite::Result<usize> {
     Ok(count)
 }
 
-/// Runs a call whose event `at` gets this answer. Returns whether there was such an event.
+/// Runs a call in which event `at` gets this answer. Returns whether that event occurred.
 fn with_answer(
     connection: &Connection,
     sql: &str,
@@ -154,7 +154,7 @@ fn with_answer(
     let data = (&raw const authorizer).cast_mut().cast();
     // SAFETY: a live connection; the authorizer goes before its data do.
     unsafe { ffi::sqlite3_set_authorizer(connection.handle(), Some(authorize), data) };
-    // Rankings keep statements for the second call.
+    // Rankings cache statements for the second call.
     let again = |count| if sql.contains("ltr_rank") { run(connection, sql) } else { Ok(count) };
     let outcome = run(connection, sql).and_then(again);
     // SAFETY: as above.
@@ -169,7 +169,7 @@ const TWO_ACTIVE: &str = "SELECT name FROM ltr_models GROUP BY name HAVING total
 fn versions(connection: &Connection) -> Vec<String> {
     let read = "SELECT name || '@' || version || ' ' || active || (ltr_info(model) IS NULL) FROM ltr_models";
     let all = || connection.prepare(read)?.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>();
-    // A connection may know a table that was rolled back until a statement of it runs.
+    // A connection may believe in a rolled-back table until it runs a statement.
     match all() {
         Err(error) => {
             assert!(error.to_string().contains("no such table: ltr_models"), "{error}");

@@ -186,7 +186,7 @@ SELECT count(*) FROM ltr_rank('elsewhere', 'candidates');
 --! ltr_rank: unknown model 'elsewhere'; known: kept, knn_svm, letor, q_svm, uniform
 CREATE TEMP TRIGGER again AFTER INSERT ON main.ltr_models BEGIN SELECT ltr_train('rank_svm', 'judgments'); END;
 SELECT ltr_train('rank_svm', 'judgments', '{"name": "kept"}');
---! ltr_train: the model could not be stored: ltr_train: a training is running on this connection; a source or trigger must not start another; ltr_fit returns the model as a BLOB and writes nothing
+--! ltr_train: the model could not be stored: ltr_train: training is already running on this connection; a source or trigger must not start it again; ltr_fit returns the model as a BLOB and writes nothing
 DROP TRIGGER again;
 SELECT max(version) FROM ltr_models WHERE name = 'kept';
 --> 2

@@ -340,7 +340,11 @@ fn names_of_features_that_do_not_fit_are_refused() {
     let _: String = value(&connection, "SELECT ltr_train('rank_svm', 'matches', '{\"lambda\": 0.1}')", []);
     for (call, names, expected) in [
         ("ltr_fit('rank_svm', 'matches'", "[\"a\"]", "has 1 names, but the vectors have 15 values"),
-        ("ltr_fit('rank_svm', 'matches'", "\"[]\"", "allowed is an array of names; json(...) makes one"),
+        (
+            "ltr_fit('rank_svm', 'matches'",
+            "\"[]\"",
+            "allowed is an array of names; json(...) converts text to one",
+        ),
         ("ltr_fit('rank_svm', 'matches'", "[\"a\", \"A\"]", "got \"A\" twice"),
         ("ltr_fit('rank_svm', 'matches'", "[\"a\", \" \"]", "names with a letter"),
         ("ltr_fit('rank_svm', 'matches'", "[1]", "allowed is an array of names"),

@@ -258,7 +258,7 @@ fn calls_that_cannot_be_answered_are_refused() {
         ),
         (
             format!("'a', NULL, 'SELECT *, nullif(bm25, 3) AS score FROM c', {seed}"),
-            "column \"score\": NULL; a document needs a score",
+            "column \"score\": NULL; every document needs a score",
         ),
         (
             "'a', 'b', 'c', '{\"seed\": 1, \"columns\": {\"score\": \"bm25\"}}'".to_owned(),
@@ -377,16 +377,16 @@ fn broken_logs_are_warnings_or_errors() {
         ),
         (
             "SELECT * FROM log UNION ALL SELECT * FROM log WHERE impression IN (4, 5)",
-            "impressions with a position twice: 2 (the first: 4)",
+            "impressions with a repeated position: 2 (the first: 4)",
         ),
         (
             "SELECT impression / 2 AS impression, rank, team, clicked FROM log",
-            "impressions with a position twice: 250 (the first: 0)",
+            "impressions with a repeated position: 250 (the first: 0)",
         ),
         ("SELECT * FROM log WHERE clicked", "every row has a click"),
         (
             "SELECT * FROM log WHERE clicked OR impression > 100 OR team = ''a''",
-            "two or more documents more of one team than of the other",
+            "one team has at least two documents more than the other",
         ),
     ] {
         let actual = warnings(log).unwrap_or_default();

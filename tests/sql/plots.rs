@@ -386,7 +386,7 @@ fn a_report_has_metrics_baselines_and_worst_queries() {
 }
 
 /// Rule 14.5: the warning of a report on the training data.
-const TRAINING_ROWS: &str = "has the rows of the training";
+const TRAINING_ROWS: &str = "contains the training rows";
 
 /// The same models in `main`, and in another schema, with other models of the same name in `main`.
 #[test]

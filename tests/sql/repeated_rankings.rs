@@ -154,7 +154,7 @@ fn the_next_call_uses_the_active_version() {
         ("ROLLBACK TO s; RELEASE s", "xyz"),
         ("UPDATE ltr_models SET model = (SELECT model FROM ltr_models WHERE version = 1)", "zyx"),
         ("UPDATE ltr_models SET model = zeroblob(length(model))", "damaged"),
-        ("UPDATE ltr_models SET model = 'text'", "does not hold a BLOB"),
+        ("UPDATE ltr_models SET model = 'text'", "does not contain a model BLOB"),
         ("UPDATE ltr_models SET active = 0", "is active; activate one"),
         ("DELETE FROM ltr_models", "no model 'm'"),
         ("DROP TABLE ltr_models", "no table ltr_models"),

@@ -105,7 +105,7 @@ impl Walk {
         let lost = !begin.is_empty() && connection.is_autocommit();
         let own = problem.is_some_and(|problem| problem.starts_with("ltr_"));
         let reported = problem
-            .is_some_and(|problem| problem.contains("SQLite has rolled back the transaction of the caller"));
+            .is_some_and(|problem| problem.contains("SQLite has rolled back the caller's transaction"));
         assert_eq!(reported, lost && (own || reported), "{context}");
         assert!(!lost || outcome.is_err(), "{context}");
         if begin.is_empty() {
@@ -114,7 +114,7 @@ impl Walk {
             connection.execute_batch("COMMIT").unwrap_or_else(|problem| panic!("{context}: {problem}"));
         }
         // 3. This connection, and a later one, see all or nothing.
-        let unknown = problem.is_some_and(|problem| problem.contains("look into ltr_models"));
+        let unknown = problem.is_some_and(|problem| problem.contains("check in ltr_models"));
         assert!(!unknown || fault == Fault::Sticky, "{context}");
         let expected = if outcome.is_ok() { &self.after } else { &self.before };
         let check = |connection: &Connection| {

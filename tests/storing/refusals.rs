@@ -123,7 +123,7 @@ fn a_failed_first_training_leaves_no_table() {
         assert!(!has_table(&connection));
         assert_eq!(
             connection.is_autocommit(),
-            problem.contains("SQLite has rolled back the transaction"),
+            problem.contains("SQLite has rolled back the caller's transaction"),
             "{problem}"
         );
         if !connection.is_autocommit() {

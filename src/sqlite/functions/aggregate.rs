@@ -2,9 +2,10 @@
 //!
 //! Rules (docs/reference/rules.md, 8):
 //! * 8.1: `f(relevance, score [, k] [, options])`, or `ltr_metric(name, judgment, score [, options])`.
-//! * 8.2: A judgment is a relevance or a JSON array of subtopics. Values that are not finite numbers are errors, but a NULL score.
+//! * 8.2: A judgment is a relevance or a JSON array of subtopics. Values that are not finite numbers are errors, except
+//! a NULL score.
 //! * 8.3: `k` is a whole number from 1. NULL options count as absent.
-//! * 8.4: All arguments but the judgment and the score are the same in every row of a group.
+//! * 8.4: All arguments except the judgment and the score must be the same in every row of a group.
 //! * 8.5: A group without rows, or for which the metric is undefined, gives NULL.
 //! * 8.6: Rows are counted from 1 as they enter the group.
 //! * 8.7: A window frame costs as much as a group of its size.
@@ -45,7 +46,7 @@ pub fn register(connection: &Connection, state: &Arc<ConnectionState>) -> rusqli
 
 // SQLite's callbacks, and the rows of one group or window frame.
 //
-// Rows leave a frame in the order in which they entered it, so they are in a queue.
+// Rows leave a frame in the order in which they entered, so they are kept in a queue.
 
 struct Measure {
     layout: Layout,
@@ -65,7 +66,7 @@ impl Measure {
     }
 }
 
-/// The rows that are in the group or frame now.
+/// The rows currently in the group or frame.
 struct State {
     judged: Judged,
     /// The arguments of the first row; NULL instead of the judgment and the score.
@@ -87,7 +88,7 @@ enum Judged {
 }
 
 impl State {
-    /// No row yet, with the settings of the first row.
+    /// Starts without rows, with the settings of the first row.
     fn new(layout: Layout, arguments: &[ValueRef<'_>], database: Database) -> Result<Self> {
         let (judged, memory) = layout.judged(arguments, database)?;
         let rows = layout.judgment()..layout.judgment() + 2;
@@ -134,7 +135,7 @@ impl State {
         Ok(())
     }
 
-    /// The oldest row leaves.
+    /// Removes the oldest row.
     fn pop(&mut self) -> Result<()> {
         let judged = match &mut self.judged {
             Judged::Relevance(_, queue) => queue.pop_front().is_some(),
@@ -168,7 +169,7 @@ impl State {
 }
 
 impl Judged {
-    /// Bytes of a row, besides the heap.
+    /// Bytes per row, without the heap.
     fn row_bytes(&self) -> u64 {
         match self {
             Self::Relevance(..) => bytes_of::<[f64; 2]>(1),
@@ -176,7 +177,7 @@ impl Judged {
         }
     }
 
-    /// Upper bound of the heap bytes of a judgment, before it is read.
+    /// Upper bound on the heap bytes of a judgment, before it is read.
     fn most_heap_bytes(&self, value: ValueRef<'_>) -> u64 {
         match (self, value) {
             (Self::Subtopics(..), ValueRef::Text(text)) => {
@@ -190,7 +191,7 @@ impl Judged {
 /// Bytes that a metric uses for each row.
 const ROW_BYTES: u64 = 64;
 
-/// Bytes that it uses for each byte of judgments on the heap.
+/// Bytes that a metric uses per byte of judgments on the heap.
 const HEAP_FACTOR: u64 = 3;
 
 /// Advice for groups that take too much memory.
@@ -217,7 +218,7 @@ impl Aggregate<State, Option<f64>> for Measure {
     fn step(&self, context: &mut Context<'_>, state: &mut State) -> rusqlite::Result<()> {
         let outcome = self.guard(|| reading(context, || state.push(self.layout, &arguments(context))));
         if outcome.is_err() {
-            // SQLite asks for a value all the same, and drops it.
+            // SQLite still asks for a value, and drops it.
             state.scores.clear();
         }
         outcome
@@ -280,7 +281,7 @@ impl Layout {
         }
     }
 
-    /// The metric of a call, without rows, and the memory that its group may use.
+    /// The metric of a call, without rows, and the memory that the group may use.
     fn judged(self, arguments: &[ValueRef<'_>], database: Database) -> Result<(Judged, Memory)> {
         let argument = |wanted: &str| {
             let at = self.names(arguments).iter().position(|name| *name == wanted)?;
@@ -324,7 +325,7 @@ fn options(value: ValueRef<'_>) -> Result<Params> {
     options::parse(text, Use::Metric)
 }
 
-/// A finite number, or a text that is a well-formed one.
+/// A finite number, or text that is a well-formed one.
 fn number(value: ValueRef<'_>, what: impl Fn() -> String, allowed: &str) -> Result<f64> {
     let number = number_of(value).filter(|number| number.is_finite());
     number.ok_or_else(|| Error::value(what(), describe(value), allowed))
@@ -332,7 +333,7 @@ fn number(value: ValueRef<'_>, what: impl Fn() -> String, allowed: &str) -> Resu
 
 // Judgments (rule 8.2).
 
-/// The relevance in the row with this number.
+/// The relevance in a row.
 fn relevance(value: ValueRef<'_>, row: usize) -> Result<f64> {
     let allowed = match value {
         ValueRef::Null => "a finite number; write coalesce(relevance, 0) if unjudged means not relevant",
@@ -341,7 +342,7 @@ fn relevance(value: ValueRef<'_>, row: usize) -> Result<f64> {
     number(value, || in_row("relevance", row), allowed)
 }
 
-/// The subtopics in the row with this number.
+/// The subtopics in a row.
 fn subtopics(value: ValueRef<'_>, row: usize) -> Result<Vec<Topic>> {
     topics(value).ok_or_else(|| {
         let hint = match value {
@@ -353,7 +354,7 @@ fn subtopics(value: ValueRef<'_>, row: usize) -> Result<Vec<Topic>> {
     })
 }
 
-/// The name of a subtopic. A number is never equal to a text; 1 and 1.0 are equal.
+/// The name of a subtopic. Numbers never equal texts; 1 equals 1.0.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Topic {
     Whole(i128),
@@ -385,7 +386,7 @@ fn topic(name: serde_json::Value) -> Option<Topic> {
         serde_json::Value::String(text) => Some(Topic::Text(text)),
         serde_json::Value::Number(number) => match number.as_i128() {
             Some(whole) => Some(Topic::Whole(whole)),
-            // A whole number that the parser rounded may be a different number.
+            // A whole number that the parser rounded may be wrong.
             None => number.as_f64().filter(|number| number.abs() < ROUNDED).map(numbered),
         },
         _ => None,

@@ -243,7 +243,7 @@ fn judgments(call: &Call<'_>) -> Result<OutputRows> {
     if fitted.gamma.len() > 1 && !positions.is_determined {
         warnings.push(format!(
             "the log does not determine how often users look at each position, so the model '{model}' cannot tell position from \
-             attractiveness everywhere, and books half of the fall of clicks along the list on positions; {OTHER_ORDERS}, or give \
+             attractiveness everywhere, and attributes half of the drop in clicks down the list to position; {OTHER_ORDERS}, or give \
              the option 'propensities'"
         ));
     }
@@ -284,14 +284,14 @@ fn warnings_of(counted: &Counted) -> Vec<String> {
     let unique = queries >= FEWEST_UNIQUE && counted.impressions < queries + queries / 4;
     if clicks > 0 && clicks < rows && unique {
         vec![format!(
-            "nearly every query has one impression ({queries} queries, {} impressions), so little is learned of any; group queries \
-             that mean the same, as in lower(trim(query)), or train on features of queries",
+            "nearly every query has one impression ({queries} queries, {} impressions), so little is learned about each; group \
+             queries that mean the same, as in lower(trim(query)), or train on query features",
             counted.impressions
         )]
     } else if clicks == 0 {
         vec!["no row has a click, so nothing is known about the documents".to_owned()]
     } else if clicks == rows {
-        vec!["every row has a click; log all documents that are shown, also those without a click".to_owned()]
+        vec!["every row has a click; log all documents shown, including those without a click".to_owned()]
     } else {
         Vec::new()
     }

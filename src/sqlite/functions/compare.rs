@@ -5,8 +5,8 @@
 //!   p_value, p_holm`. Names are NULL for models in BLOBs.
 //! * 8.12: `ltr_compare('["a", "b", "c"]', source [, options])` compares all pairs of named models. `p_holm` corrects the
 //!   p-values of all pairs by one metric.
-//! * 8.17, 8.18: Unjudged documents, and a NULL model, are as in `ltr_evaluate`.
-//! * 8.13: Values that are undefined for a query count as the option `undefined` says; `skip` omits the query.
+//! * 8.17, 8.18: Unjudged documents and a NULL model are treated as in `ltr_evaluate`.
+//! * 8.13: The option `undefined` sets how values that are undefined for a query count; `skip` omits the query.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ pub const COMPARE: TableFunction =
 const COLUMNS: &str =
     "name_a, name_b, metric, n, mean_a, mean_b, difference, ci_low, ci_high, p_value, p_holm";
 
-/// The source is missing after an array of models: then each argument moves one position to the left.
+/// With an array of models, there is no second model: each later argument moves one position to the left.
 const PARAMETERS: &str = "model_a, model_b [, source] [, options] [, value1, ...]";
 
 const USAGE: &str = "ltr_compare(model_a, model_b, source [, options] [, value1, ...]) or \
@@ -99,7 +99,7 @@ fn compare(call: &Call<'_>) -> Result<OutputRows> {
 
 fn compare_models(call: &Call<'_>, request: &CompareRequest) -> Result<OutputRows> {
     let (models, source) = request.models(call);
-    // 1. The values of each model. Only they stay: rows and scores are freed before the next model.
+    // 1. The values of each model. Only these are kept: rows and scores are freed before the next model.
     let (mut evaluations, mut warnings, mut held) = (Vec::new(), Vec::new(), Vec::new());
     let (score, options) = score::take_score(request.options.clone())?;
     if let Some(name) = score.as_ref().filter(|_| !models.contains(&ValueRef::Null)) {
@@ -210,8 +210,8 @@ fn row(
 // Rules (docs/reference/rules.md, 8):
 // * 8.14: The result is a JSON object with `n`, `mean_a`, `mean_b`, `difference`, `ci_low`, `ci_high` and `p_value`. A group
 //   without rows gives NULL.
-// * 8.15: A NULL value counts as the option `undefined` says; `skip` omits its row. The options are the same in
-//   every row.
+// * 8.15: The option `undefined` sets how NULL values count; `skip` omits the row. The options must be the same
+//   in every row.
 
 const NAME: &str = "ltr_paired_test";
 const TEST_PARAMETERS: &str = "value_a, value_b [, options]";
@@ -258,7 +258,7 @@ struct CompareRows {
 }
 
 impl CompareRows {
-    /// No row yet, with the options of the first row.
+    /// Starts without rows, with the options of the first row.
     fn new(context: &Context<'_>) -> Result<Self> {
         let options = options_of(context);
         let database = Database::of(context);
@@ -318,7 +318,7 @@ impl CompareRows {
     }
 }
 
-/// The options of a row; NULL if they are not given.
+/// The options of a row; NULL if absent.
 fn options_of<'a>(context: &'a Context<'_>) -> ValueRef<'a> {
     if context.len() > 2 { context.get_raw(2) } else { ValueRef::Null }
 }

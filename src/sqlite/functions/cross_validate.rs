@@ -1,11 +1,11 @@
-//! `ltr_cross_validate(algorithm, source [, options])`: metrics of trainings on held-out queries.
+//! `ltr_cross_validate(algorithm, source [, options])`: metrics of trained models on held-out queries.
 //!
 //! Rules (docs/reference/rules.md, 5):
 //! * 5.24: An option that is `searchable` takes an array of values. Each combination of values is a setting.
 //! * 5.28: One row per setting and fold: `setting, fold, metric, value, seconds`. The value equals the result of
 //!   `ltr_fit` on the training rows of the fold and `ltr_evaluate` on the held-out part.
-//! * 5.28: Settings are computed when their rows are asked for, those that differ only in lambda together. No thread runs
-//!   between two rows.
+//! * 5.28: Settings are computed when their rows are requested; settings that differ only in lambda are computed together.
+//!   No thread runs between two rows.
 
 use std::collections::VecDeque;
 
@@ -32,7 +32,7 @@ fn cross_validate(call: &Call<'_>) -> Result<OutputRows> {
     let (algorithm, source) = algorithm_and_source(call.arguments[0], call.arguments[1])?;
     let (options, limits) = call.options(2, Use::CrossValidate)?;
     let mut search = Search::of_validation(algorithm, &options)?;
-    // The source must not start a training. Nothing is read later.
+    // The source must not start training. It is not read again later.
     let _mark = call.state.begin_training()?;
     let (rows, memory) = limits.run_here(|| {
         let prior = stored_prior(call.connection, call.state, search.input(), &options, &limits)?;
@@ -51,7 +51,7 @@ fn cross_validate(call: &Call<'_>) -> Result<OutputRows> {
     Ok(Box::new(Batches { limits, search, rows, next: 0, ready: VecDeque::new(), _memory: memory }))
 }
 
-/// The rows of a call. A group of settings is computed when its first row is asked for.
+/// The rows of a call. A group of settings is computed when its first row is requested.
 struct Batches {
     limits: RunLimits,
     search: Search,

@@ -11,7 +11,7 @@ pub const VERSION: ScalarFunction =
     ScalarFunction::new("ltr_version", "", |_| Ok(Output::Text(env!("CARGO_PKG_VERSION").to_owned())))
         .with_flags(PURE);
 
-/// Facts for bug reports and the warnings of the last training, ranking, evaluation or
+/// Facts for bug reports, and the warnings of the last training, ranking, evaluation or
 /// recommendation.
 pub const DEBUG: ScalarFunction = ScalarFunction::new("ltr_debug", "", debug);
 

@@ -2,8 +2,8 @@
 //! all judged documents.
 //!
 //! Rules (docs/reference/rules.md, 8):
-//! * 8.16: A judged document that is not a candidate gains nothing. An unjudged candidate counts as the option `unjudged`
-//!   says (rule 8.17).
+//! * 8.16: A judged document that is not a candidate gains nothing. The option `unjudged` sets how unjudged candidates
+//!   count (rule 8.17).
 
 use super::ranking_call::{FEWER_RANKED, RankingCall, after_change};
 use super::variety::scores_of_list;
@@ -18,7 +18,7 @@ use crate::sqlite::source::read_spec::SourceCall;
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows};
 use crate::train::options;
 
-/// Values of metrics, and what the call keeps until its rows are read.
+/// Metric values, and data that the call keeps until its rows are read.
 pub(super) struct Measurement {
     pub queries: Vec<Id>,
     /// The metrics first.
@@ -28,7 +28,7 @@ pub(super) struct Measurement {
     pub evaluation: Evaluation,
     pub warnings: Vec<String>,
     pub memory: Vec<Reservation>,
-    /// More means, of the probabilities of documents.
+    /// Additional means, about probabilities.
     pub of_probability: Vec<(String, Option<f64>)>,
 }
 
@@ -47,7 +47,7 @@ pub(super) fn end_to_end(
     let constraint = request.constraint()?;
     if constraint == ListConstraint::Slots {
         let problem =
-            "a model with slots is evaluated on rows that have its features, one for each document and slot";
+            "evaluate a model with slots on rows that have its features, one for each document and slot";
         return Err(Error::Unsupported(problem.to_owned()));
     }
     if metrics.iter().any(|metric| metric.def().name == "pair_loss") {
@@ -69,7 +69,7 @@ pub(super) fn end_to_end(
     }
     let scored = request.scored(&data)?;
     let scores = scores_of_list(request, &data, scored.scores, constraint)?;
-    // 3. The metrics of the judged documents, of their best order, and how many were judged.
+    // 3. Metrics of the judged documents and of their best order, and how many were judged.
     let undefined = options::choice(options, "undefined")?;
     let (depths, counts_unjudged) = (Depths::of(metrics), request.counts_unjudged());
     let documents = judged.data.n_docs() + data.n_docs();

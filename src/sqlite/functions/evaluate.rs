@@ -5,8 +5,8 @@
 //!   `ndcg@10`.
 //! * 8.9: Documents that a constraint removes from the list rank below all others.
 //! * 8.17: A NULL relevance means that the document is unjudged; the option `unjudged` sets its value.
-//! * 8.18: A NULL model means the ranking by a column.
-//! * 8.19: With `min_probability`, further means measure the calibration of the probabilities.
+//! * 8.18: A NULL model ranks by a column.
+//! * 8.19: With `min_probability`, additional means measure the calibration of probabilities.
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ pub struct ScoredDocuments {
     pub(super) data: Dataset,
     /// One score per document; documents that a constraint removes from the list are below all others.
     pub(super) scores: Vec<f64>,
-    /// Whether the fingerprint says that the rows are the training data.
+    /// Whether the rows match the fingerprint of the training data.
     pub(super) in_training: bool,
     /// The map from scores to probabilities; `None` for lists with a constraint.
     pub(super) probability: Option<Probability>,
@@ -83,7 +83,7 @@ fn read_judged(request: &RankingCall<'_>, judgments: Judgments) -> Result<Source
     Ok(rows)
 }
 
-/// A warning if the fingerprint says that the rows are the training data (rule 14.5).
+/// A warning if the rows match the fingerprint of the training data (rule 14.5).
 pub(super) fn training_rows(request: &RankingCall<'_>, rows: &SourceRows) -> Result<Option<String>> {
     let SourceRows { data, read_report, .. } = rows;
     let Model { fingerprint, .. } = &*request.handle.model;
@@ -100,7 +100,7 @@ pub(super) fn training_rows(request: &RankingCall<'_>, rows: &SourceRows) -> Res
     let is_same = (&current.features, &current.relevance) == (&known.features, &known.relevance);
     Ok(is_same.then(|| {
         format!(
-            "source {} has the rows of the training, so the model looks better than it is; use judgments of other queries",
+            "source {} contains the training rows, so the model looks better than it is; use judgments of other queries",
             request.source.shown
         )
     }))
@@ -196,7 +196,7 @@ fn reliability(request: &RankingCall<'_>, judged: &ScoredDocuments) -> Result<Ve
     Ok(named.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
-/// Ranks and measures a source's documents; some may be unjudged.
+/// Ranks and measures a source's documents, some of which may be unjudged.
 pub(super) fn measured(request: &RankingCall<'_>, metrics: &[Metric]) -> Result<Measurement> {
     if let Some(view) = &request.features {
         if request.options.has("min_probability") {
@@ -218,7 +218,7 @@ pub(super) fn measured(request: &RankingCall<'_>, metrics: &[Metric]) -> Result<
     Ok(Measurement { queries, names, shares, evaluation, warnings, memory, of_probability })
 }
 
-/// Measures documents; some are unjudged (rule 8.17).
+/// Measures documents, some of which are unjudged (rule 8.17).
 fn measure_some(
     request: &RankingCall<'_>,
     judged: ScoredDocuments,
@@ -266,7 +266,7 @@ fn column_scores(data: &Dataset) -> Vec<f64> {
     data.features.rows_f64(0..data.n_docs()).into_iter().map(place).collect()
 }
 
-/// The values of all queries, then the means. Rows are made one at a time.
+/// The values of all queries, then the means. Rows are made on demand.
 fn rows(
     queries: Vec<Id>,
     names: Vec<String>,
@@ -296,7 +296,7 @@ pub(super) fn metrics(options: &Params) -> Result<Vec<Metric>> {
     names.into_iter().map(|name| Metric::parse(name)?.with_options(settings.clone())).collect()
 }
 
-/// As [`metrics`], but only metrics that are means over queries.
+/// Like [`metrics`], but only accepts metrics that are means over queries.
 ///
 /// # Errors
 /// A metric whose mean is pooled.

@@ -4,8 +4,8 @@
 //! * 16.8: The documents of each impression are ranked by the model. Rows `metric, estimator, value, ci_low, ci_high, impressions,
 //!   clicks, effective_sample_size`, with the estimators `ips` and `snips` of each metric.
 //! * 16.9: Metrics are sums over clicked documents: `dcg`, `dcg@k`, `precision@k`. Others are refused.
-//! * 16.10: Propensities come from the option `propensities`, otherwise from `ltr_propensities` by `em`.
-//! * 16.11: Intervals take the impressions as the sample.
+//! * 16.10: Propensities come from the option `propensities`, otherwise from `ltr_propensities` with the method `em`.
+//! * 16.11: Intervals treat the impressions as the sample.
 
 use std::collections::HashSet;
 
@@ -41,7 +41,7 @@ pub const EVALUATE_CLICKS: TableFunction = TableFunction::new(
 /// The number of the first argument after the options.
 const FIRST_VALUE: usize = 3;
 
-/// The metric if none is given.
+/// The default metric.
 const DEFAULT_METRIC: &str = "dcg@10";
 
 /// Rows that are scored together, or the rows of one impression.
@@ -55,7 +55,7 @@ type Gain = Box<dyn Fn(usize) -> f64>;
 
 /// The checked arguments of a call.
 struct ClickRequest<'a> {
-    /// For the log: the option `columns` has its keys.
+    /// For the log: the option `columns` may have the log's keys.
     log_options: Params,
     names: Vec<String>,
     gains: Vec<Gain>,
@@ -119,7 +119,7 @@ fn with_columns(options: &Params, keeps: impl Fn(&str) -> bool) -> Params {
     options.clone().with("columns", Value::Object(columns.collect()))
 }
 
-/// The options with a column for a role that the option `columns` does not have.
+/// The options, with a column for a role that the option `columns` does not set.
 fn with_column(options: Params, role: &str, name: &str) -> Params {
     let mut columns = options.get("columns").and_then(Value::as_object).cloned().unwrap_or_default();
     columns.entry(role).or_insert_with(|| json!(name));
@@ -135,7 +135,7 @@ fn gain(metric: &Metric) -> Result<Gain> {
         ("dcg", _) => Ok(Box::new(move |rank| if rank < depth { logarithmic(rank) } else { 0.0 })),
         ("precision", Some(k)) => Ok(Box::new(move |rank| if rank < k { 1.0 / k as f64 } else { 0.0 })),
         _ => Err(Error::Unsupported(format!(
-            "metric '{}': it is not a sum over documents by rank, so clicks do not estimate it without bias; allowed are dcg, \
+            "metric '{}': it is not a sum over documents by rank, so it cannot be estimated from clicks without bias; allowed are dcg, \
              dcg@k and precision@k without parameters, as in 'dcg@10'",
             metric.name()
         ))),
@@ -228,7 +228,7 @@ struct Evaluation<'a> {
     propensities: &'a Propensities,
     /// Finds the pairs of estimated propensities.
     finder: Option<Finder<'a>>,
-    /// Rows of impressions that are not scored yet.
+    /// Rows of impressions not yet scored.
     part: PartReader<'a>,
     /// Their groups and rows.
     impressions: Vec<(usize, Vec<Shown>)>,
@@ -245,7 +245,7 @@ struct Evaluation<'a> {
     unknown: Vec<UnknownValues>,
     /// Rows of the previous parts.
     scored_rows: usize,
-    /// The warnings with digits removed, to drop repeats.
+    /// The warnings without digits, to drop repeats.
     kinds: HashSet<String>,
 }
 
@@ -335,7 +335,7 @@ impl<'a> Evaluation<'a> {
 impl TakesImpressions for Evaluation<'_> {
     fn pair(&mut self, query: Id, doc: Id) -> Result<u32> {
         let pair = self.finder.as_mut().map_or(Ok(0), |finder| finder.pair(query.clone(), &doc))?;
-        // A model that needs all documents of a query ranks them once for each impression.
+        // A model that needs all documents of a query ranks them once per impression.
         let is_first = self.part.n_rows() == self.closed_rows;
         if self.needs_queries && is_first && !self.queries.insert(query.clone()) {
             self.score()?;

@@ -3,7 +3,7 @@
 //! Rules (docs/reference/rules.md, 9):
 //! * 9.3: `ltr_explain(model, features [, query_features])`: rows `feature, value, contribution, standard_error`. The first row,
 //!   `(base)`, is the score at the training means. The contributions add up to the score.
-//! * 9.11: `ltr_explain(model, source, query, doc [, options])` explains every model; the base has the means of the query.
+//! * 9.11: `ltr_explain(model, source, query, doc [, options])` works with every model; the base has the query's means.
 //! * 9.12: `ltr_explain_rank(model, source, query, doc_a, doc_b [, options])`: rows `feature, value_a, value_b, contribution,
 //!   standard_error` add up to the difference of the scores. The base is document b.
 
@@ -48,7 +48,7 @@ pub const EXPLAIN_RANK: TableFunction = TableFunction::new(
     explain_rank,
 );
 
-/// The way out for models that need all documents of a query.
+/// Advice for models that need all documents of a query.
 const IN_SOURCE: &str = "use ltr_explain(model, source, query, doc)";
 
 fn explain_score(call: &Call<'_>) -> Result<OutputRows> {
@@ -68,7 +68,7 @@ fn explain_rank(call: &Call<'_>) -> Result<OutputRows> {
     Ok(ready(explain_documents(call, &["doc_a", "doc_b"])?.rows().collect()))
 }
 
-/// An explanation of one document, or of the difference to a second one.
+/// An explanation of a document, or of its difference from a second one.
 struct Explained {
     /// Names of the contributions.
     names: Vec<String>,
@@ -167,7 +167,7 @@ fn sampling(options: &Params) -> Sampling {
     Sampling { pairs: options.count("samples").unwrap_or(default.pairs), seed: options.seed() }
 }
 
-/// Refuses rows of no query, or of several.
+/// Refuses rows that belong to no query or to several.
 fn check_query(request: &RankingCall<'_>, data: &Dataset, query: ValueRef<'_>) -> Result<()> {
     match (data.n_queries(), query) {
         (0, ValueRef::Null) if request.has_no_query() => Err(request
@@ -191,7 +191,7 @@ struct Document<'a> {
 }
 
 impl Document<'_> {
-    /// The row. A document with a row for each slot has the row that ranks.
+    /// The row. For a document with a row per slot, the row in the ranking.
     fn row(&self, request: &RankingCall<'_>, parameter: &str) -> Result<usize> {
         let (data, id) = (self.data, id_of(self.id));
         let rows: Vec<usize> = (0..data.n_docs()).filter(|row| data.doc_ids[*row] == id).collect();
@@ -220,7 +220,7 @@ impl Document<'_> {
     }
 }
 
-// `ltr_importance(model, source [, options])`: how much a metric loses without the information of a feature.
+// `ltr_importance(model, source [, options])`: how much a metric drops without the information in a feature.
 //
 // Rules (docs/reference/rules.md, 9):
 // * 9.13: Rows `feature, metric, n, loss, ci_low, ci_high`. `loss` is the mean over `n` queries of the metric minus the metric with

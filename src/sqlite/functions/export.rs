@@ -4,7 +4,7 @@
 //! * 9.8: A refusal lists the formats that the model supports.
 //! * 9.9: The `'sql'` expression gives the scores of `ltr_rank` up to rounding.
 //! * 9.10: An imported model is stored like a trained one.
-//! * 9.17: `ltr_import` also reads models of other libraries; they score as they do there.
+//! * 9.17: `ltr_import` also reads models of other libraries; scores are the same as there.
 
 use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
@@ -54,7 +54,8 @@ fn import(call: &ScalarCall<'_>) -> Result<Output> {
         // 1. Refuse first what could not be stored.
         let store = Store::new(connection, options.text("schema"), &limits)?;
         store.prepare()?;
-        // 2. Read the model. Nested JSON is parsed recursively: a library thread has enough stack, the caller's may not.
+        // 2. Read the model. Nested JSON is parsed recursively, and a thread of the library has enough stack; the
+        // caller's may not.
         let read = |control: &Control| exchange::import(text, &spec, algorithm::find_name, control);
         let Imported { model, mut warnings, memory: _memory } = limits.run(read)?;
         let card = model.card.clone();
@@ -87,7 +88,7 @@ fn import(call: &ScalarCall<'_>) -> Result<Output> {
     })
 }
 
-/// The report of an imported version: the training report, as far as the text contains it.
+/// The report of an imported version: the parts of the training report that the text contains.
 fn stored_report(name: &str, card: &Card) -> Value {
     let mut report = card.summary.clone();
     let own = [

@@ -1,14 +1,14 @@
 //! `ltr_fts(fts_table)`, `ltr_fts_names(fts_table)` and `ltr_fts_query(text [, options])`: features of full-text matches.
 //!
-//! `ltr_fts` is an auxiliary function of FTS5, as `bm25` is. FTS5 gives it precedence over the scalar function of the same
-//! name, which answers wrong calls.
+//! `ltr_fts` is an auxiliary function of FTS5, like `bm25`. FTS5 prefers it to the scalar function of the same name, which
+//! only reports wrong calls.
 //!
 //! Rules (docs/reference/rules.md, 17):
 //! * 17.1: `ltr_fts(t)` is a vector for each row of `FROM t WHERE t MATCH ...`: seven features of each column, then `idf_sum`.
-//! * 17.2: What the table does not know is NaN.
+//! * 17.2: Values that the table does not store are NaN.
 //! * 17.3: `ltr_fts_names` names the features in their order.
 //! * 17.4: FTS5 accepts what `ltr_fts_query` returns, whatever the text.
-//! * 17.5: The statistics of a query are computed with its first row.
+//! * 17.5: A query's statistics are computed at its first row.
 //! * 17.6: Without FTS5 all other functions work.
 //! * 17.7: Numbers of a damaged index are refused.
 
@@ -33,14 +33,14 @@ use crate::train::options::{self, Use};
 
 use super::fts_api::Match;
 
-/// The error for calls of `ltr_fts` outside of a full-text query.
+/// The error for calls of `ltr_fts` outside a full-text query.
 pub const FTS: ScalarFunction = ScalarFunction::new("ltr_fts", "fts_table", outside_of_a_match)
     .with_flags(FunctionFlags::SQLITE_INNOCUOUS)
     .taking(&[-1]);
 
 pub const FTS_NAMES: ScalarFunction = ScalarFunction::new("ltr_fts_names", "fts_table", names);
 
-/// The definitions of `ltr_fts_query`. With options it may read a table, so only views of a trusted schema may use it.
+/// The definitions of `ltr_fts_query`. With options, it may read a table, so in views it requires a trusted schema.
 pub const FTS_QUERY: ScalarFunction =
     ScalarFunction::new("ltr_fts_query", QUERY_PARAMETERS, query).with_flags(PURE).taking(&[1]);
 
@@ -56,7 +56,7 @@ pub fn register(connection: &Connection, state: &State) {
     state.set_fts5(super::fts_api::register(connection, c"ltr_fts", Some(ltr_fts)));
 }
 
-/// Adds `ltr_fts` to FTS5, unless that is done.
+/// Adds `ltr_fts` to FTS5, unless already done.
 fn try_again(connection: &Connection, state: &State) {
     if state.fts5() != Some(Ok(())) {
         register(connection, state);
@@ -138,18 +138,18 @@ fn query(call: &ScalarCall<'_>) -> Result<Output> {
     let bytes = (text.len() as u64).saturating_mul(if table.is_some() { TABLE_BYTES } else { TEXT_BYTES });
     let _memory = Memory::default().reserve(bytes, "the words of the text", "give a shorter text")?;
     call.with_connection(|connection| {
-        // A lock at load time can have hidden FTS5; the statements that follow use it.
+        // A lock at load time may have hidden FTS5; later statements can use it.
         try_again(connection, call.state);
         let tokenize = table.map(|table| |text: &str| tokens(connection, table, text));
         Ok(Output::Text(match_query(&text, words, options.flag("prefix"), tokenize)?))
     })
 }
 
-/// Bytes that a query takes for each byte of its text: copies of the text, and strings of the query. With a table also tokens.
+/// Bytes per byte of text: copies of the text, strings of the query and, with a table, tokens.
 const TEXT_BYTES: u64 = 32;
 const TABLE_BYTES: u64 = 64;
 
-/// Tokenizes a text as a table does. A table without rows gives no tokens.
+/// Tokenizes a text like a table. Returns no tokens if the table is empty.
 fn tokens(connection: &Connection, table: &str, text: &str) -> Result<Tokens> {
     let (TableName { sql, table, .. }, _) = find_table(connection, table)?;
     let table = quote(&table);
@@ -165,7 +165,7 @@ const ROW_COST: usize = 200;
 /// Work, for [`Ticks`], of looking up a term in the index.
 const TERM_COST: usize = 10_000;
 
-/// Hits of a row, and terms of its columns, above which its features check for interrupts.
+/// Above this number of hits, or terms times columns, a row's features check for interrupts.
 const MANY: usize = 10_000;
 
 /// Bytes for each term and column.
@@ -269,7 +269,7 @@ impl Kept {
         let memory =
             Memory::default().reserve(bytes, "the terms of the query", "use fewer words in MATCH")?;
         let sizes: Vec<u32> = (0..n_terms).map(|term| row.size(term)).collect::<Result<_>>()?;
-        // 1. Rows that have each term, in any column and in each.
+        // 1. Rows with each term, in any column and in each column.
         let (mut having, mut having_in) = (vec![0; n_terms], vec![0; n_terms * n_columns]);
         let (mut detail, mut ticks) = (Detail::Places, Ticks::default());
         for term in (0..n_terms).filter(|term| sizes[*term] > 0) {
@@ -349,8 +349,8 @@ fn detail_of(row: Match<'_>) -> Result<Detail> {
     Ok(if row.each_column_with(0, |_| ())? { Detail::Columns } else { Detail::Nothing })
 }
 
-/// Tokens between two words: none, unless tokens are n-grams of characters, which overlap. These begin in every character, but
-/// not in the last n - 1 of a word; with the space between them two words are n tokens apart.
+/// Tokens between two words: none, unless tokens are character n-grams, which overlap. N-grams begin at every character
+/// except the last n - 1 of a word, so with the space between them, two words are n tokens apart.
 fn gap(row: Match<'_>) -> Result<u32> {
     let tokens = row.tokens_of("abcdefgh")?;
     let [first, second, ..] = tokens.as_slice() else { return Ok(0) };

@@ -1,9 +1,9 @@
 //! The C interface of FTS5: finding it, and reading a match.
 //!
-//! FTS5 gives a pointer to its functions to the SQL function `fts5(pointer)`. A SELECT would read the schema of the database
-//! first. That can fail at load time (a lock, an encrypted file before `PRAGMA key`, a damaged file), and has effects (it
-//! recovers a hot journal, opens a WAL). `VACUUM INTO x` computes x before it reads anything, and fails if x is not text:
-//! `fts5(?1) IS NULL` is a number. docs/adr/0021-text-features.md.
+//! The SQL function `fts5(pointer)` stores a pointer to FTS5's functions. A SELECT would first read the schema of the
+//! database. That can fail at load time (a lock, an encrypted file before `PRAGMA key`, a damaged file), and has
+//! effects (it recovers a hot journal, opens a WAL). `VACUUM INTO x` evaluates x before reading anything, and fails if
+//! x is not text, such as the number `fts5(?1) IS NULL`. docs/adr/0021-text-features.md.
 #![allow(unsafe_code, reason = "auxiliary functions of FTS5 are C functions")]
 
 use std::any::Any;
@@ -28,10 +28,10 @@ const MOST_TOKENS: i64 = c_int::MAX as i64;
 /// Work, for [`Ticks`], of a token.
 const TOKEN_COST: usize = 50;
 
-/// The column after the last one; the size of a text that the table does not know.
+/// The column after the last one; the size of a text if the table does not store it.
 const UNKNOWN: c_int = -1;
 
-/// Statements that call `fts5(?1)`. The second reads the schema; it is for builds without VACUUM.
+/// Statements that call `fts5(?1)`. The second one reads the schema, and is for builds without VACUUM.
 const STATEMENTS: [&str; 2] = ["VACUUM INTO (fts5(?1) IS NULL)", "SELECT fts5(?1)"];
 
 /// The functions of FTS5 in a connection.
@@ -57,14 +57,14 @@ fn find(connection: &Connection) -> Result<*mut ffi::fts5_api, String> {
                 problem = Some(message.to_string_lossy().into_owned());
             }
             ffi::sqlite3_finalize(statement);
-            // Forgets the error of VACUUM: sqlite3_open() would return it after sqlite3_auto_extension().
+            // Clears the error of VACUUM: sqlite3_open() would return it after sqlite3_auto_extension().
             sql::prepare_raw(database, "");
         }
         if !api.is_null() {
             return Ok(api);
         }
     }
-    Err(problem.unwrap_or_else(|| "fts5() gives no interface".to_owned()))
+    Err(problem.unwrap_or_else(|| "fts5() returned no interface".to_owned()))
 }
 
 /// Adds an auxiliary function.
@@ -82,10 +82,10 @@ pub fn register(
         let Some(create) = (*api).xCreateFunction else { return Err("FTS5 is too old".to_owned()) };
         create(api, name.as_ptr(), null_mut(), function, None)
     };
-    if code == ffi::SQLITE_OK { Ok(()) } else { Err(format!("FTS5 answered with the error code {code}")) }
+    if code == ffi::SQLITE_OK { Ok(()) } else { Err(format!("FTS5 returned the error code {code}")) }
 }
 
-/// A text whose tokens are wanted. Only [`tokens`] can give it to the auxiliary function: it is a pointer of this type.
+/// A text to tokenize. Only [`tokens`] can pass it to the auxiliary function, because it is a pointer of this type.
 struct Wanted<'a> {
     text: &'a str,
     found: Result<Vec<Range<usize>>>,
@@ -141,13 +141,13 @@ pub unsafe fn answer(row: Match<'_>, count: c_int, values: *mut *mut ffi::sqlite
 /// A match: the current row of a full-text query.
 #[derive(Clone, Copy)]
 pub struct Match<'a> {
-    /// An older FTS5 has fewer functions than this type, so there is never a reference to the whole of it.
+    /// An older FTS5 has fewer functions than this type, so never make a reference to all of it.
     api: *const ffi::Fts5ExtensionApi,
     context: *mut ffi::Fts5Context,
     call: PhantomData<&'a ()>,
 }
 
-/// Calls a function of the interface. All that are used are in its version 3, which SQLite 3.38 has.
+/// Calls a function of the interface. All functions used are in version 3, which SQLite 3.38 has.
 macro_rules! call {
     ($self:ident.$function:ident($($argument:expr),*)) => {{
         // SAFETY: FTS5 gave the interface and the context for the running call.
@@ -162,15 +162,15 @@ fn missing(function: &str) -> Error {
     Error::Host(format!("this FTS5 has no {function}"))
 }
 
-/// The error for an index that FTS5 did not write this way. FTS5 does not give the table's name.
+/// The error for an index that FTS5 cannot have written. FTS5 does not tell the table's name.
 fn damaged(problem: &str) -> Error {
     Error::Host(format!(
-        "the full-text index of the query is damaged: {problem}; write it again: INSERT INTO t(t) VALUES('rebuild'), with the name \
-         of the full-text table as t; a table with content='' has to be filled again"
+        "the full-text index of the query is damaged: {problem}; rebuild it: INSERT INTO t(t) VALUES('rebuild'), where t is the \
+         name of the full-text table; a table with content='' must be filled again"
     ))
 }
 
-/// A number of FTS5, which comes from the file of the index; below `end`.
+/// Checks a number from FTS5, which comes from the index file, to be below `end`.
 fn below<T: TryFrom<i64>>(what: &str, number: impl Into<i64>, end: impl TryInto<i64>) -> Result<T> {
     let (number, end) = (number.into(), end.try_into().unwrap_or(i64::MAX));
     let valid = if (0..end).contains(&number) { T::try_from(number).ok() } else { None };
@@ -194,7 +194,7 @@ fn checked(code: c_int) -> Result<()> {
     }
 }
 
-/// State of an FTS5 callback: a closure, and where its panic goes.
+/// State of an FTS5 callback: a closure, and a place for its panic.
 struct Callback<'a, F> {
     body: &'a mut F,
     outcome: Result<()>,
@@ -305,10 +305,10 @@ impl Match<'_> {
         known.then(|| below("the number of tokens of a text", tokens, MOST_TOKENS)).transpose()
     }
 
-    /// Where the tokens of a text begin and end, by the tokenizer of the table.
+    /// Where the tokens of a text begin and end, according to the table's tokenizer.
     ///
-    /// Tokenizers get what FTS5 gives them: text that is not empty, has no zero byte, and ends with one. Older ones read the
-    /// first byte before they look at the size.
+    /// Tokenizers get the same kind of text as from FTS5: not empty, without zero bytes, and zero-terminated. Older
+    /// ones read the first byte before they check the size.
     pub fn tokens_of(&self, text: &str) -> Result<Vec<Range<usize>>> {
         let mut collected = Found::default();
         if text.is_empty() {
@@ -345,7 +345,7 @@ impl Match<'_> {
         Ok(is_known)
     }
 
-    /// Whether the table stores the positions of a term that the row contains.
+    /// Whether the table stores the positions of a term in the row.
     pub fn knows_places(&self, term: usize) -> Result<bool> {
         let mut places = ffi::Fts5PhraseIter { a: null(), b: null() };
         let (mut column, mut offset) = (-1, -1);
@@ -356,7 +356,7 @@ impl Match<'_> {
 
     /// The positions of all `terms` in the row, in the order of columns, offsets and terms.
     ///
-    /// FTS5 offers them in this order (`xInst`), but compares each position with all terms to sort them.
+    /// FTS5 offers them in this order (`xInst`), but to sort, it compares each position with all terms.
     pub fn hits(&self, terms: usize, hits: &mut Vec<Hit>) -> Result<()> {
         hits.clear();
         let columns = self.columns()?;
@@ -383,7 +383,7 @@ impl Match<'_> {
     }
 
     /// Runs `body` with the value that this query keeps for the function; `make` makes it for the first row. Meanwhile FTS5 does
-    /// not have it: the texts of a table may come from a view that calls the function for the same cursor.
+    /// not have the value, because the texts of a table may come from a view that calls the function for the same cursor.
     pub fn with_kept<T>(
         &self,
         make: impl FnOnce() -> Result<T>,

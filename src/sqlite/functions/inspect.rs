@@ -66,13 +66,13 @@ fn microseconds(model: &Model) -> Option<f64> {
 
 /// The fingerprint of the training data; null without one.
 fn fingerprint(model: &Model) -> Result<Value> {
-    // By way of text, numbers in single precision have few digits.
+    // Via text, so that single-precision numbers keep few digits.
     let text = serde_json::to_string(&model.fingerprint);
     let value = text.and_then(|text| serde_json::from_str(&text));
     value.map_err(|problem| Error::Internal(format!("a fingerprint as JSON: {problem}")))
 }
 
-/// The columns of the training, as in its report.
+/// The training columns, as in the report.
 fn roles(model: &Model) -> Value {
     let columns = &model.card.columns;
     let list = |vector: &Option<String>, names: &[String]| vector.as_ref().map_or(json!(names), |v| json!(v));
@@ -169,13 +169,13 @@ fn training_log(call: &Call<'_>) -> Result<OutputRows> {
     Ok(ready(steps.collect()))
 }
 
-/// The last rounds of an online training, numbered from the first round of all.
+/// The last rounds of online training, numbered from the very first round.
 pub(super) fn online_log(state: &OnlineState) -> impl Iterator<Item = (i64, &RoundRecord)> {
     let forgotten = state.rounds.saturating_sub(state.record.len() as u64) as i64;
     (forgotten + 1..).zip(&state.record)
 }
 
-/// The name of a model for a title: name and version of a stored one, otherwise its algorithm.
+/// The name of a model in titles: name and version if stored, otherwise the algorithm.
 pub(super) fn model_name(
     call: &Call<'_>,
     given: ValueRef<'_>,

@@ -3,8 +3,8 @@
 //! Rules (docs/reference/rules.md, 18):
 //! * 18.1: Rows `query_id, doc_id, rank, team, impression`, by team draft. `ltr_rank` gives each ranking.
 //! * 18.2: The option `seed` is the id of the impression. It seeds the coin flips and is the last column.
-//! * 18.3: NULL instead of a model means the ranking by the column `score`, the highest first.
-//! * 18.4: A document that the source has several times for a query is in its list once.
+//! * 18.3: NULL in place of a model ranks by the column `score`, highest first.
+//! * 18.4: A document that a query has several times in the source is in the list once.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ struct InterleaveRequest<'a> {
     call: &'a Call<'a>,
     /// Without `score`.
     options: Params,
-    /// The column that a NULL model ranks by, if the options name it.
+    /// The column by which a NULL model ranks, if the options name it.
     score: Option<String>,
     impression: Id,
     k: usize,
@@ -77,7 +77,7 @@ fn interleave(call: &Call<'_>) -> Result<OutputRows> {
 struct Ranked {
     /// Without features.
     data: Dataset,
-    /// For each query its documents, best first, by their numbers in the query.
+    /// For each query, the numbers of its documents, best first.
     best: Vec<u32>,
     warnings: Vec<String>,
     memory: [Reservation; 2],
@@ -93,7 +93,7 @@ fn lists(request: &InterleaveRequest<'_>) -> Result<OutputRows> {
     if let Some(name) = request.score.as_ref().filter(|_| !models.contains(&ValueRef::Null)) {
         return Err(score::unused(name));
     }
-    // 1. Both rankings. The one by a column has the roles of columns of the other's training.
+    // 1. Both rankings. A ranking by a column uses the column roles of the other model's training.
     let (mut calls, mut other) = ([None, None], None);
     for (model, place) in models.into_iter().zip(&mut calls).filter(|(model, _)| *model != ValueRef::Null) {
         let ranking = by_model(request, model)?;
@@ -186,7 +186,7 @@ fn check_same(request: &InterleaveRequest<'_>, [a, b]: [&Dataset; 2], is_model: 
     }
     if a.offsets != b.offsets || a.doc_ids != b.doc_ids {
         return Err(Error::Unsupported(
-            "the two rankings read different documents: the source returns other rows when it is read again, or the columns of \
+            "the two rankings read different documents: the source returns different rows when read again, or the columns of \
              the models for the role 'doc' differ; set it with the option 'columns', as in {\"columns\": {\"doc\": \"doc_id\"}}"
                 .to_owned(),
         ));
@@ -209,7 +209,7 @@ fn drafted(data: &Dataset, best: [&[u32]; 2], request: &InterleaveRequest<'_>) -
     for query in 0..data.n_queries() {
         let range = data.rows(query);
         let (start, len) = (range.start, range.len());
-        // 1. Rows of the same document follow each other, and count as the first.
+        // 1. Rows of the same document are adjacent, and count as the first one.
         let mut first: Vec<u32> = (0..len as u32).collect();
         for row in 1..len {
             ticks.add(10);
@@ -235,7 +235,8 @@ fn drafted(data: &Dataset, best: [&[u32]; 2], request: &InterleaveRequest<'_>) -
 // `ltr_interleave_result(log [, options])`: which of two interleaved rankings users prefer.
 //
 // Rules (docs/reference/rules.md, 18):
-// * 18.7: One row. The ranking with more clicks wins a list; ties count as half a win of each, lists without a click as nothing.
+// * 18.7: One row. The ranking with more clicks wins a list; ties count as half a win for each, and lists without a
+// click do not count.
 // * 18.8: `p_value` comes from the two-sided score test, which the interval inverts. Lists are taken to be independent.
 
 const RESULT_PARAMETERS: &str = "log [, options] [, value1, ...]";

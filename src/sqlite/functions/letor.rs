@@ -4,7 +4,7 @@
 //! * 10.4: The BLOB of a line has `feature_count` features, by default up to the highest feature in the file.
 //! * 10.5: `doc_id` is the comment's `docid`, otherwise the number of the line in its query.
 //! * 10.6: The file is read line by line. Errors name file and line.
-//! * 10.7: Only regular files are read, none of /proc and /sys.
+//! * 10.7: Only regular files outside /proc and /sys are read.
 //! * 10.8: Errors quote a line only if it begins like LETOR text.
 //! * 10.10: `first_feature`, missing values, encodings, and which `#` begins a comment.
 
@@ -66,26 +66,26 @@ fn open(path: &str, first_feature: usize) -> Result<impl Iterator<Item = Result<
     Ok(lines(BufReader::new(file), first_feature))
 }
 
-/// Directories of files that the system makes when they are read. They look like regular files.
+/// Directories whose files the system generates on reading. They look like regular files.
 const MADE_BY_THE_SYSTEM: [&str; 2] = ["/proc", "/sys"];
 
-/// Opens a regular file. Opening a pipe could wait without end, and opening a device can have an effect.
+/// Opens a regular file. Opening a pipe could block forever, and opening a device can have side effects.
 fn open_regular(path: &str) -> std::io::Result<File> {
     let regular = |is_regular: bool| {
-        let refusal = "not a regular file; ltr_letor reads no directories, pipes or devices, and nothing of /proc and /sys";
+        let refusal = "not a regular file; ltr_letor does not read directories, pipes, devices, or files in /proc and /sys";
         if is_regular { Ok(()) } else { Err(std::io::Error::other(refusal)) }
     };
-    // 1. By its name, before anything is opened.
+    // 1. Check by name, before opening.
     regular(std::fs::metadata(path)?.is_file())?;
     let path = std::fs::canonicalize(path)?;
     regular(!MADE_BY_THE_SYSTEM.iter().any(|root| path.starts_with(root)))?;
-    // 2. By the open file: another file may have the name now.
+    // 2. Check the open file: the name may now refer to another file.
     let file = without_waiting().read(true).open(path)?;
     regular(file.metadata()?.is_file())?;
     Ok(file)
 }
 
-/// Options of `open` with which it does not wait for the writer of a pipe. Reading a regular file is the same with them.
+/// Options with which `open` does not wait for the writer of a pipe. They make no difference for regular files.
 fn without_waiting() -> OpenOptions {
     #[cfg_attr(not(unix), expect(unused_mut, reason = "other systems have no such flag"))]
     let mut options = OpenOptions::new();
@@ -94,11 +94,11 @@ fn without_waiting() -> OpenOptions {
     options
 }
 
-/// The flag `O_NONBLOCK` of `open`: of Linux, otherwise of macOS and the BSDs.
+/// The flag `O_NONBLOCK` of `open`: on Linux, otherwise on macOS and the BSDs.
 #[cfg(unix)]
 const O_NONBLOCK: i32 = if cfg!(any(target_os = "linux", target_os = "android")) { 0x800 } else { 0x4 };
 
-/// The first pass. No statement runs that the host could interrupt, so every line is a checkpoint.
+/// The first pass. No statement is running that the host could interrupt, so every line is a checkpoint.
 fn width(path: &str, first_feature: usize) -> Result<usize> {
     open(path, first_feature)?.try_fold(0, |width: usize, line| {
         checkpoint();

@@ -3,7 +3,7 @@
 //! Rules (docs/reference/rules.md, 9):
 //! * 9.14: Rows `kind, name, value, reference, threshold, status`, compared with the fingerprint in the model.
 //! * 9.15: Missing model columns are findings, not errors. So is a source without rows.
-//! * 9.16: The metric is the metric of the validation. It needs relevance and every feature of the model.
+//! * 9.16: The metric is the one used in validation. It needs relevance and every feature of the model.
 
 use std::rc::Rc;
 
@@ -43,7 +43,7 @@ fn row(finding: Finding) -> Vec<Output> {
 fn findings(request: &mut RankingCall<'_>) -> Result<Vec<Finding>> {
     let model = request.handle.model.clone();
     let fingerprint = fingerprint(&model)?;
-    // Queries without a value count as in the validation.
+    // Queries without a value count as in validation.
     if let Some(undefined) = model.card.settings.get("undefined") {
         request.options = request.options.clone().with("undefined", undefined.clone());
     }
@@ -66,7 +66,7 @@ fn findings(request: &mut RankingCall<'_>) -> Result<Vec<Finding>> {
         .chain(&absent)
         .map(|name| Finding::column("missing_column", name.clone(), Status::Alert))
         .collect();
-    // 2. Rows. Without a column of queries they are one query; without other ids and vectors they cannot be read.
+    // 2. Rows. Without a query column they are one query; without other ids or vectors they cannot be read.
     if not_read.iter().any(|name| model.card.columns.query.as_ref() != Some(name)) {
         return Ok(columns);
     }
@@ -117,7 +117,7 @@ fn fingerprint(model: &Model) -> Result<&Fingerprint> {
     })
 }
 
-/// Document and query features of the model that the source does not have. The reader reports absent vectors.
+/// Document and query features of the model that are missing in the source. The reader reports missing vectors.
 fn absent_features(request: &RankingCall<'_>, model: &Model, names: &[String]) -> Vec<String> {
     let given = |role: &str| {
         let columns = request.options.get("columns").and_then(|columns| columns.get(role));
@@ -126,7 +126,7 @@ fn absent_features(request: &RankingCall<'_>, model: &Model, names: &[String]) -
     let (numbers, categories) = (&model.card.features[..model.card.numbers()], model.card.categories.names());
     let documents = numbers.iter().filter(|_| !given("features")).chain(&categories);
     let queries = model.ranker.named_query_features().iter().filter(|_| !given("query_features"));
-    // A key of JSON objects is in their column.
+    // A key of JSON objects is in the objects' column.
     let has_key = |name: &str| {
         model.card.quantities.keys().any(|(key, column, _)| key == name && exists(names, column))
     };
@@ -198,7 +198,7 @@ fn new_ids(model: &Factored, data: &Dataset) -> [Finding; 2] {
         .map(|(kind, count)| Finding::share(kind, None, count as f64 / n, 0.0, NEW_ROWS))
 }
 
-/// The metric of the validation; no value without rows that the model can rank.
+/// The validation metric; no value without rows that the model can rank.
 fn metric(request: &RankingCall<'_>, model: &Model, rows: Option<SourceRows>) -> Result<Finding> {
     let validation = &model.card.summary["validation"];
     let name = validation["metric"].as_str();

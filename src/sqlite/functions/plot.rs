@@ -2,10 +2,10 @@
 //!
 //! Rules (docs/reference/rules.md, 14):
 //! * 14.1: The arguments after the kind are passed to the function whose rows are drawn. Every mark has a title to read
-//!   and attributes `data-` with the exact numbers of that function. Far bounds and intervals are cut off.
+//!   and attributes `data-` with the exact numbers of that function. Distant bounds and intervals are clipped.
 //! * 14.2: Texts from data are escaped. The same model and rows give the same bytes.
-//! * 14.6: Intervals of calibration take the queries as the sample.
-//! * 14.7: The effect of a feature is the mean score if all documents had a value of it.
+//! * 14.6: Calibration intervals treat the queries as the sample.
+//! * 14.7: The effect of a feature is the mean score if all documents had the same value.
 
 use rusqlite::types::ValueRef;
 use serde_json::Value;
@@ -70,7 +70,7 @@ fn plot(call: &ScalarCall<'_>) -> Result<Output> {
     call.with_call(&arguments, |call| (kind.draw)(call).map(Output::Text))
 }
 
-// Plots of a training: validation curve and steps of the solver.
+// Training plots: validation curve and solver steps.
 
 /// `ltr_plot('validation', model)`: the validated metric of each lambda.
 pub fn validation(call: &Call<'_>) -> Result<String> {
@@ -92,14 +92,14 @@ pub fn draw_validation(model: &Model, name: &str) -> Result<String> {
     points.reverse();
     if points.is_empty() {
         return Err(Error::Unsupported(format!(
-            "{name} has no validation curve: its training compared no values of lambda or another number; train it with \
+            "{name} has no validation curve: its training did not compare values of lambda or another numeric option; train it with \
              \"lambda\": \"auto\", or give a number as an array of values",
         )));
     }
     let metric = validation["metric"].as_str().unwrap_or("metric");
     let held_out = validation["held_out"].as_str().unwrap_or_default();
     let (option, best) = (validation["option"].as_str().unwrap_or("lambda"), validation["best"].as_f64());
-    // A search among several values of an option records only its model: the largest of the best values is chosen.
+    // A search over several values of an option only records its model: the largest of the best values is chosen.
     let largest =
         || points.iter().rev().find(|point| best.is_some_and(|best| compare(point.1, best).is_eq()));
     let recorded = card.summary[option].as_f64();

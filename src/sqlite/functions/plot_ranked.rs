@@ -26,7 +26,7 @@ use crate::train::options::Use;
 /// Largest number of grades drawn one by one.
 const MOST_GRADES: usize = 8;
 
-/// Number of feature values at which an effect is drawn, at most.
+/// Largest number of feature values at which an effect is drawn.
 const MOST_VALUES: usize = 21;
 
 /// `ltr_plot('queries', model_a, model_b, source [, options])`: the metric of both models for each query.
@@ -210,7 +210,7 @@ pub fn grade_groups(judged: &ScoredDocuments) -> Vec<(String, Vec<f64>)> {
             _ => groups.push((grades[row], grades[row], vec![scores[row]])),
         }
     }
-    // 2. Many grades: neighbors are one group, so that groups have about the same size.
+    // 2. Many grades: merge neighbors into groups of about the same size.
     let size = scores.len().div_ceil(MOST_GRADES);
     if groups.len() > MOST_GRADES {
         let mut merged: Vec<(f64, f64, Vec<f64>)> = Vec::new();
@@ -308,7 +308,8 @@ pub fn importance(call: &Call<'_>) -> Result<String> {
     Ok(plot.draw())
 }
 
-/// `ltr_plot('effect', model, source, feature [, options])`: the mean score if all documents had a value (rule 14.7).
+/// `ltr_plot('effect', model, source, feature [, options])`: the mean score if all documents had the same value (rule
+/// 14.7).
 pub fn effect(call: &Call<'_>) -> Result<String> {
     let feature = text_argument("argument 'feature'", call.argument(2))?;
     let (options, limits) = call.options(3, Use::Evaluate)?;
@@ -360,7 +361,7 @@ fn column_of(model: &Model, feature: &str) -> Result<usize> {
     };
     if !model.scaling.pointwise() || !model.scorer()?.pointwise() {
         return Err(Error::Unsupported(
-            "a score of this model compares the documents of a query: a value that all have has no effect; draw 'importance'"
+            "scores of this model compare the documents of a query, so a value shared by all has no effect; draw 'importance'"
                 .to_owned(),
         ));
     }

@@ -8,7 +8,7 @@
 //! * 6.4, 6.5: New queries are fitted once per connection; scores do not depend on the other queries.
 //! * 6.7: With `diversify_by` a list holds at most `max_per_value` documents per value.
 //! * 6.12: With vectors and a weight, `diversify_by` orders by maximal marginal relevance.
-//! * 6.13: `probability` comes from the map of the training; `min_probability` omits documents below it.
+//! * 6.13: `probability` comes from the map learned in training; `min_probability` omits documents below it.
 
 use serde_json::{Value, json};
 
@@ -92,14 +92,14 @@ pub(super) fn ranking(request: &RankingCall<'_>) -> Result<Ranking> {
     }
     warnings.extend(request.noted());
     call.state.set_warnings(warnings);
-    // Rows are made one at a time from the values kept here. Features are no longer needed.
+    // Rows are made on demand from the values kept here. Features are no longer needed.
     drop(data.take_features());
     let list = List::new(&request.options, constraint)?;
     let bytes = bytes_of::<(Ranked, RankedRow, [f64; 3])>(scores.len());
     let what = format_args!("a ranking of {} documents", scores.len());
     let memory = request.limits.memory.reserve(bytes, what, FEWER_RANKED)?;
     let at = |score: f64| probability.map(|map| map.at(score));
-    // Documents with a score of negative infinity are in no list.
+    // Documents with a score of negative infinity are not in any list.
     let is_kept = |score: f64| least.is_none_or(|least| at(score).is_some_and(|found| found >= least));
     let listed = |score: &f64| if is_kept(*score) { *score } else { f64::NEG_INFINITY };
     let listed: Option<Vec<f64>> = least.map(|_| scores.iter().map(listed).collect());
@@ -115,7 +115,7 @@ pub(super) fn ranking(request: &RankingCall<'_>) -> Result<Ranking> {
         let score = scores[row.document];
         RankedRow { query: row.query, doc, score, rank: row.rank as i64, slot, probability: at(score) }
     };
-    // Collect now: it is faster than making rows lazily.
+    // Collecting now is faster than making rows lazily.
     let rows = ranked.into_iter().map(row).collect();
     Ok(Ranking { queries: data.query_ids, rows, memory })
 }
@@ -201,7 +201,7 @@ impl<'a> List<'a> {
         Ok(ranked)
     }
 
-    /// Refuses a list that diversity makes shorter than k (rule 6.7).
+    /// Refuses a list that diversification makes shorter than k (rule 6.7).
     fn check_filled(&self, data: &Dataset, query: usize, found: usize) -> Result<()> {
         let Some(k) = self.k.filter(|&k| found < k && !self.allow_short) else { return Ok(()) };
         let documents = data.rows(query).len();

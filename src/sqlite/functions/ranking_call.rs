@@ -31,7 +31,7 @@ pub const NO_VALUES: usize = usize::MAX;
 /// Advice for documents that take too much memory.
 pub const FEWER_RANKED: &str = "rank fewer queries in one call (WHERE query_id = ...)";
 
-/// A model, with the ticket of [`crate::sqlite::glue::statements::Statements::begin`] from before it was found.
+/// A model, with the ticket of [`crate::sqlite::glue::statements::Statements::begin`] taken before it was looked up.
 pub struct FoundModel {
     pub handle: ModelHandle,
     pub ticket: Ticket,
@@ -68,17 +68,17 @@ pub struct RankingCall<'a> {
     pub features: Option<Rc<Source>>,
     /// The only query to read, from a comparison with `query_id` or an argument.
     pub only: Option<Id>,
-    /// Whether the source is the view of the model. `ltr_query` has the query `only` while it is read.
+    /// Whether the source is the model's view. While it is read, `ltr_query` has the query `only`.
     is_view: bool,
     /// The parameters of `ltr_query` then, as JSON.
     params: Option<String>,
     /// Warnings about the view.
     noted: RefCell<Vec<String>>,
-    /// The column that a NULL model ranks by.
+    /// The column by which a NULL model ranks.
     pub by_column: Option<String>,
-    /// The source as the text names it. A function may read a changed copy, for which no statement is kept.
+    /// The source as named in the call. If a function reads a modified copy, no statement is kept.
     named: Rc<Source>,
-    /// The source argument; `None` for the view of a model.
+    /// The source argument; `None` for a model's view.
     text: Option<String>,
     /// The number of the argument after the options.
     first_value: usize,
@@ -101,7 +101,7 @@ fn spec_key(spec: &ReadSpec<'_>) -> SpecKey {
     (spec.only.is_some(), spec.query, spec.features, spec.judgments, spec.constraint)
 }
 
-/// Everything that a plan depends on besides the schema and the function.
+/// Everything on which a plan depends, besides the schema and the function.
 fn plan_key(call: &Call<'_>, text: &str, options: &Params, model: Key) -> String {
     let filtered = if call.only.is_some() { "one query" } else { "" };
     let columns = options.get("columns").map(Value::to_string).unwrap_or_default();
@@ -118,7 +118,7 @@ pub(super) fn has_features(model: &Model, names: &[String]) -> Result<(), String
     if missing.is_empty() { Ok(()) } else { Err(shorten(&missing.join(", "))) }
 }
 
-/// An error of reading a view, with what changed in it since the training.
+/// An error from reading a view, with what changed in the view since training.
 pub(super) fn after_change(error: Error, change: Option<&str>) -> Error {
     let Some(change) = change else { return error };
     match error {
@@ -142,7 +142,7 @@ impl<'a> RankingCall<'a> {
         Self::of(call, call.argument(0), call.argument(1), 3, options, limits)
     }
 
-    /// The result of `work` for the arguments of a call, within its limits.
+    /// Runs `work` with the arguments of a call, within its limits.
     ///
     /// # Errors
     /// As [`Self::new`]; errors of `work`; the limits.
@@ -151,7 +151,7 @@ impl<'a> RankingCall<'a> {
         request.limits.run_here(|| work(&request))
     }
 
-    /// A call with this model and source. Arguments from number `first_value` on are values for the statement of the source.
+    /// A call with this model and source. Arguments from index `first_value` on are values for the source's statement.
     ///
     /// # Errors
     /// A model or a source that does not exist or is not valid.
@@ -167,7 +167,7 @@ impl<'a> RankingCall<'a> {
         Self::with_model(call, found, source, first_value, options, limits)
     }
 
-    /// As [`Self::of`], with this model.
+    /// Like [`Self::of`], with this model.
     ///
     /// # Errors
     /// A source that does not exist or is not valid.
@@ -250,7 +250,8 @@ impl<'a> RankingCall<'a> {
         })
     }
 
-    /// The same call for one query. If the source does not have the features, it reads the candidates of the view instead.
+    /// The same call for one query. If the source does not have the features, the call reads candidates from the view
+    /// instead.
     #[must_use]
     pub fn for_query(mut self, query: Option<Id>) -> Self {
         self.only = query;
@@ -304,7 +305,7 @@ impl<'a> RankingCall<'a> {
         self.options.get("unjudged").is_some_and(Value::is_number)
     }
 
-    /// The values for the statement of the source.
+    /// The values for the source's statement.
     pub fn values(&self) -> Vec<ValueRef<'a>> {
         self.call.values(self.first_value)
     }
@@ -324,7 +325,7 @@ impl<'a> RankingCall<'a> {
         })
     }
 
-    /// Whether the source is the view of the model without a query, so that it has no rows.
+    /// Whether the source is the model's view without a query, which has no rows.
     pub fn has_no_query(&self) -> bool {
         self.is_view && self.only.is_none()
     }
@@ -340,7 +341,7 @@ impl<'a> RankingCall<'a> {
         self.noted.take()
     }
 
-    /// A warning about a view that had parameters in the training and has none now.
+    /// A warning about a view that had parameters in training but has none now.
     pub fn without_params(&self, has_params: bool) -> Option<String> {
         let view = self.handle.model.card.candidates.as_ref().filter(|view| !view.judged[3].is_empty())?;
         (!has_params).then(|| {
@@ -426,7 +427,7 @@ impl<'a> RankingCall<'a> {
         let Plan { source, roles, .. } = &*plan;
         let rows = read_prepared(SourceCall { source, ..call }, roles, &mut statement, spec);
         if !is_first_version(&statement) {
-            // The schema changed after the statement was prepared: its columns may be others.
+            // The schema changed after the statement was prepared, so its columns may be different.
             let text = self.text.as_deref();
             let again = text.map(|text| Source::resolve(connection, text, limits)).transpose()?;
             return read(SourceCall { source: again.as_ref().unwrap_or(source), ..call }, spec);
@@ -439,8 +440,9 @@ impl<'a> RankingCall<'a> {
         Ok(SourceRows { data, roles, read_report })
     }
 
-    /// Scores the documents. Few documents are scored on the calling thread. Functions for new queries are fitted in batches
-    /// (rule 6.4); before each batch the data that it needs are read from the stored model, on the calling thread.
+    /// Scores the documents. Small numbers of documents are scored on the calling thread. Functions for new queries are
+    /// fitted in batches (rule 6.4). Before each batch, the calling thread reads the data that it needs from the stored
+    /// model.
     ///
     /// # Errors
     /// Errors of scoring and of reading blocks of the model.

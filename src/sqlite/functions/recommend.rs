@@ -2,7 +2,7 @@
 //!
 //! Rules (docs/reference/rules.md, 11):
 //! * 11.1: Rows `user_id, doc_id, score, rank, new_user` of the k best items, by default those that the user has not rated.
-//! * 11.2: The option `ratings` replaces the user's training ratings. The user is fitted to them, the items are not.
+//! * 11.2: The option `ratings` replaces the user's training ratings. Only the user is fitted to them, not the items.
 //! * 11.3: A new user without ratings gets the items with the best biases.
 //! * 11.5: The option `candidates` names the items to choose from.
 //! * 11.6: A JSON array of users gets a list for each.
@@ -75,7 +75,7 @@ fn recommend_rows(call: &Call<'_>, k: usize, options: &Params, limits: &RunLimit
         }
     };
     call.state.set_warnings(warnings);
-    // 2. Lists are made one user at a time, rows one at a time.
+    // 2. Lists are made one user at a time, and rows on demand.
     let rated = if options.flag("include_seen") { Candidates::All } else { Candidates::Unrated };
     let limits = limits.clone();
     let list = move |user_id: Id, index: Option<usize>| -> Result<OutputRows> {
@@ -97,13 +97,13 @@ fn recommend_rows(call: &Call<'_>, k: usize, options: &Params, limits: &RunLimit
     })))
 }
 
-/// Longest JSON text with users (bytes). A longer one would be parsed without a check for interrupts.
+/// Longest JSON text with users (bytes). Parsing does not check for interrupts.
 const LONGEST_USERS: usize = 4_000_000;
 
-/// Bytes of an id in a list, for each byte of its JSON text: a short number takes 2 bytes of text.
+/// Bytes of ids in a list per byte of JSON text: a short number takes 2 bytes of text.
 const ID_BYTES: u64 = 48;
 
-/// The user, or the users of a JSON array (rule 11.6). A text that is a user of the model is this user.
+/// The user, or the users in a JSON array (rule 11.6). Text that is the id of a user in the model means that user.
 fn users(argument: ValueRef<'_>, factored: &Factored, limits: &RunLimits) -> Result<(Vec<Id>, Reservation)> {
     let whole = id_of(argument);
     let text = match argument {
@@ -143,7 +143,7 @@ fn users(argument: ValueRef<'_>, factored: &Factored, limits: &RunLimits) -> Res
     Ok((ids, memory))
 }
 
-/// An id from a number or text in a JSON array. `of_text`: makes an id of a text.
+/// An id from a number or text in a JSON array. `of_text` converts text to an id.
 fn id_of_json(value: &Value, of_text: impl Fn(&str) -> Id) -> Option<Id> {
     match (value.as_str(), value.as_i64(), value.as_f64()) {
         (Some(text), ..) => Some(of_text(text)),
@@ -153,7 +153,7 @@ fn id_of_json(value: &Value, of_text: impl Fn(&str) -> Id) -> Option<Id> {
     }
 }
 
-/// The lists of items that a call gives, in its options or in sources.
+/// Lists of items given to a call, in options or in sources.
 struct Lists<'a> {
     call: &'a Call<'a>,
     options: &'a Params,
@@ -226,8 +226,7 @@ impl Lists<'_> {
         ratings.map(Some)
     }
 
-    /// The item of a text id, otherwise of the whole number in the text if items have numbers: keys of JSON objects are
-    /// always text.
+    /// The item with a text id, or else with the whole number in the text, because keys of JSON objects are always text.
     fn of_text(&self, text: &str) -> Id {
         let id = Id::text(text);
         let numbers = matches!(self.factored.items.first(), Some(Id::Integer(_) | Id::Real(_)));
@@ -237,7 +236,7 @@ impl Lists<'_> {
         }
     }
 
-    /// An item and its rating. For a model of pairs the item alone is one, with the count 1.
+    /// An item and its rating. For a model of pairs, an item alone counts 1.
     fn pair(&self, entry: &Value) -> Result<(Id, f64)> {
         let is_implicit = self.factored.implicit.is_some();
         let one = Value::from(1);
@@ -280,7 +279,7 @@ fn number(item: &str, rating: &Value) -> Result<f64> {
 }
 
 /// `ltr_factors(model)`: rows `kind, id, bias, factors`; kind is user or item, factors are a JSON array. A score is
-/// `bias of the item` times the model's bias_scale plus the sum of products of factors.
+/// the item's bias times the model's bias_scale plus the sum of products of factors.
 pub const FACTORS: TableFunction =
     TableFunction::new("ltr_factors", "kind, id, bias, factors", "model", factors);
 
@@ -291,7 +290,7 @@ fn factors(call: &Call<'_>) -> Result<OutputRows> {
     Ok(Box::new((0..entries).map(move |entry| Ok(factor_row(factored(&model)?, entry)))))
 }
 
-/// The row of a user, or of an item: items are counted after the users.
+/// The row of a user or an item. Items are numbered after users.
 fn factor_row(factored: &Factored, entry: usize) -> Vec<Output> {
     let Factored { users, items, factors, user_biases, item_biases, .. } = factored;
     let (kind, index, ids, biases, rows) = match entry.checked_sub(users.len()) {

@@ -94,7 +94,7 @@ fn page(request: &RankingCall<'_>) -> Result<String> {
 /// Measures the model, and reads its stored data.
 fn subject<'a>(request: &'a RankingCall<'a>) -> Result<Subject<'a>> {
     let call = request.call;
-    // Options of one metric do not fit all of the default metrics.
+    // Options of one metric do not suit all default metrics.
     let metrics = match request.options.get("metric") {
         Some(_) => metrics(&request.options)?,
         None => metrics(&request.options.clone().with("metric", json!(DEFAULT_METRICS)))
@@ -117,7 +117,7 @@ fn subject<'a>(request: &'a RankingCall<'a>) -> Result<Subject<'a>> {
     Ok(Subject { request, measured, metrics, name, stored, previous })
 }
 
-/// Importance is measured for up to this many feature values, which takes some seconds.
+/// Importance is measured for up to this many feature values, which takes a few seconds.
 const LARGEST_IMPORTANCE: usize = 200_000;
 
 /// Plots of the model and its training, if they exist.
@@ -146,7 +146,7 @@ fn model_plots(subject: &Subject<'_>, page: &mut Page) -> Result<()> {
     Ok(())
 }
 
-/// The text of an error that a page can show.
+/// The text of an error that can be shown on the page.
 ///
 /// # Errors
 /// An error that ends the call, unchanged.
@@ -181,7 +181,7 @@ fn comparison(subject: &Subject<'_>, page: &mut Page) -> Result<()> {
                 plots.extend(draw_pair(metric, &judged.data.query_ids, models));
                 if found.judged.in_training {
                     notes.push(format!(
-                        "Version {version} was trained on these rows, so its value is too good."
+                        "Version {version} was trained on these rows, so its value is optimistic."
                     ));
                 }
             }
@@ -190,7 +190,7 @@ fn comparison(subject: &Subject<'_>, page: &mut Page) -> Result<()> {
             }
         }
     }
-    // 2. The best single feature, and a random order: all documents have the same score.
+    // 2. The best single feature, and a random order, in which all documents have the same score.
     if let Some(found) = best_feature(subject)? {
         let CrossFitted { value, chosen } = found;
         let name =
@@ -274,7 +274,7 @@ const LONGEST_ID: usize = 40;
 /// Largest number of warnings shown.
 const WARNINGS: usize = 30;
 
-/// A text that begins with a capital letter and ends with a dot.
+/// Capitalizes text and ends it with a period.
 pub fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     let first: String = letters.next().map(|first| first.to_uppercase().collect()).unwrap_or_default();
@@ -323,11 +323,11 @@ fn summary(page: &mut Page, subject: &Subject<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The first metric with all judged documents in the ideal order, for a model whose features come from a view.
+/// The first metric, with all judged documents in the ideal order, for a model whose features come from a view.
 fn end_to_end_metrics(page: &mut Page, subject: &Subject<'_>, view: &Source) -> Result<()> {
     page.paragraph(&format!(
-        "Features come from the view {}. Figures on this page are for the judged documents that it returns. The next ones also \
-         count those that it misses:",
+        "Features come from the view {}. Figures on this page are for the judged documents that it returns. The following also \
+         count the ones that it misses:",
         view.shown
     ));
     match end_to_end(subject.request, view, &subject.metrics[..1]) {

@@ -32,7 +32,8 @@ const SCORE_PARAMETERS: &str = "model, features [, query_features]";
 /// The parameters of both definitions of `ltr_prefer`.
 const PREFER_PARAMETERS: &str = "model, features_a, features_b [, query_features]";
 
-/// `ltr_score` without query features. It never fits (rule 7.3), so views of a trusted schema may use it (rule 13.3).
+/// `ltr_score` without query features. It never fits (rule 7.3), so it may be used in views of a trusted schema (rule
+/// 13.3).
 pub const SCORE: ScalarFunction =
     ScalarFunction::new("ltr_score", SCORE_PARAMETERS, of_all_queries::<PointScorer>)
         .with_flags(FunctionFlags::empty())
@@ -52,7 +53,7 @@ pub const PREFER: ScalarFunction =
 pub const PREFER_FOR_QUERY: ScalarFunction =
     ScalarFunction::new("ltr_prefer", PREFER_PARAMETERS, of_query::<PairScorer>).taking(&[4]);
 
-/// A number for the documents of a call, by the function of one query.
+/// Computes a number for a call's documents, by the function of one query.
 trait DocumentScorer: Send + Sync + Sized + 'static {
     /// Names of the arguments with documents, which follow the model. Query features follow them.
     const DOCUMENTS: &'static [&'static str];
@@ -121,7 +122,7 @@ fn document<'a, S: DocumentScorer>(
                 Ok(Document::F32(values))
             } else {
                 let got = format!("a BLOB of {} bytes", bytes.len());
-                Err(Error::value(argument, got, "a multiple of 4 bytes (f32 values, as ltr_vec makes)"))
+                Err(Error::value(argument, got, "a multiple of 4 bytes (f32 values, as made by ltr_vec)"))
             }
         }
         other => Ok(Document::F64(vector_argument(argument, other, Some(model))?)),
@@ -163,7 +164,7 @@ fn of_query<S: DocumentScorer>(call: &ScalarCall<'_>) -> Result<Output> {
     {
         return cached.scorer.value(call).map(Output::Real);
     }
-    // Features that are several arguments instead of one vector are the more likely mistake: the first number is named.
+    // Passing features as several arguments instead of a vector is the more likely mistake, so name the first number.
     for (number, argument) in S::DOCUMENTS.iter().enumerate() {
         if let number @ (ValueRef::Integer(_) | ValueRef::Real(_)) = call.context.get_raw(1 + number) {
             vector_argument(argument, number, None)?;
@@ -198,9 +199,10 @@ fn scorer<S: DocumentScorer>(
     S::new(Arc::clone(model), function)
 }
 
-// Ranking by a column of the source instead of a model: as by a model whose only feature is the column, with weight 1.
+// Ranking by a source column instead of a model works like a model whose only feature is the column, with weight 1.
 
-/// Takes the key `score` out of the option `columns`: the column that a NULL model ranks by, if it is given, and the other options.
+/// Splits the key `score` from the option `columns`. Returns the column by which a NULL model ranks, if given, and the
+/// other options.
 ///
 /// # Errors
 /// A value that is not a name.
@@ -225,7 +227,7 @@ pub fn with_score(options: Params, name: &str) -> Params {
     options.with("columns", Value::Object(columns))
 }
 
-/// A call with this model, or with the ranking by a column if the model is NULL.
+/// A call with this model or, if the model is NULL, with ranking by a column.
 ///
 /// # Errors
 /// As [`RankingCall::of`]; the key `score` of the option `columns` for a model.
@@ -259,7 +261,7 @@ pub fn unused(name: &str) -> Error {
     Error::value(what, format!("\"{name}\""), "no such key here: only a NULL model ranks by a column")
 }
 
-/// The model that ranks by this column. `columns`: the query and document columns, as a training stored them.
+/// The model that ranks by this column. `columns`: the query and document columns, as stored in training.
 ///
 /// # Errors
 /// [`Error::Internal`] if the columns cannot be written as JSON.
@@ -285,14 +287,14 @@ pub fn column_model(score: &str, columns: TrainingColumns) -> Result<ModelHandle
     })
 }
 
-/// An error of this ranking; for a ranking by a column, it says that the column does not exist or is NULL.
+/// An error of this ranking. For ranking by a column, tells that the column does not exist or is NULL.
 pub fn explained(ranking: &RankingCall<'_>, error: Error) -> Error {
     let Some(score) = &ranking.by_column else { return error };
     let error = match error {
         Error::Row { source_text, row, column, problem }
             if problem.starts_with("NULL") && column.eq_ignore_ascii_case(score) =>
         {
-            let problem = "NULL; a document needs a score to have a place, as in coalesce(..., 0)";
+            let problem = "NULL; every document needs a score, as in coalesce(..., 0)";
             return Error::Row { source_text, row, column, problem: problem.to_owned() };
         }
         other => other,

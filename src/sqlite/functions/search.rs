@@ -1,9 +1,9 @@
-//! `ltr_search(model, query [, options])`: ranks the candidates of a text, and `ltr_query`, which gives the text to the
-//! view of candidates.
+//! `ltr_search(model, query [, options])`: ranks the candidates for a text, and `ltr_query`, which passes the text to
+//! the view of candidates.
 //!
 //! Rules (docs/reference/rules.md, 6):
 //! * 6.10: The candidates come from the view that the model was trained with (option `candidates`), in the database of the model.
-//! * 6.11: `ltr_query` has a row for each query that the running call reads candidates for; outside of a call it is empty.
+//! * 6.11: `ltr_query` has a row for each query that the running call reads candidates for; outside a call it is empty.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ fn search(call: &Call<'_>) -> Result<OutputRows> {
     if call.argument(1) == ValueRef::Null {
         return Err(Error::value("argument 'query'", "NULL", "a text or an id"));
     }
-    // 1. The model, and its view. A kept plan knows the view.
+    // 1. The model, and its view. A cached plan has the view.
     let found = FoundModel::find(call, call.argument(0), &options, &limits)?;
     let model = Arc::clone(&found.handle.model);
     let Some(view) = &model.card.candidates else {

@@ -67,7 +67,7 @@ pub(super) struct StoredReport {
     pub training: TrainingReport,
 }
 
-/// The start of a training.
+/// When training started.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum Start {
@@ -209,7 +209,7 @@ impl<'a> TrainRequest<'a> {
     }
 }
 
-/// The judged documents of the source to validate on, if there is one.
+/// The judged documents of the validation source, if there is one.
 fn validation(
     call: SourceCall<'_>,
     state: &Arc<State>,
@@ -225,7 +225,7 @@ fn validation(
         ..read_spec(input, RowOrder::Canonical)
     };
     let rows = read_training(SourceCall { source, values: &[], ..call }, state, input, spec)?.rows;
-    // The features are copied in the order of the training.
+    // The features are copied in training order.
     let what = "a copy of the validation data";
     let copy = call.limits.memory.reserve(rows.data.features.bytes(), what, "use fewer rows")?;
     let matched = rows.data.matching(data).map_err(|problem| source.error(problem))?;
@@ -233,7 +233,7 @@ fn validation(
     Ok(Some((matched, rows.read_report.memory)))
 }
 
-/// The stored model that the options name as the prior, if they name one.
+/// The stored model that the options name as the prior, if any.
 ///
 /// # Errors
 /// An unknown model, or one that is not a linear function.
@@ -247,7 +247,7 @@ pub(super) fn stored_prior(
     let Some(text) = input.prior else { return Ok(None) };
     let schema = options.text("schema");
     let NamedVersion { name, version, .. } = Store::new(connection, schema, limits)?.version(text)?;
-    // Read the version named in the report, even if another becomes active.
+    // Read the version named in the report, even if another one becomes active.
     let exact = format!("{name}@{version}");
     let handle = model(connection, ValueRef::Text(exact.as_bytes()), schema, state, limits)?;
     let function = handle.model.linear_prior();
@@ -256,7 +256,7 @@ pub(super) fn stored_prior(
     Ok(Some(StoredPrior { name, version, function }))
 }
 
-/// The algorithm of the first argument, and the text of the source, the second one.
+/// The algorithm from the first argument, and the source text from the second.
 ///
 /// # Errors
 /// An unknown algorithm; arguments that are not text.
@@ -284,7 +284,7 @@ fn swapped(error: Error, name: &str, source: Option<ValueRef<'_>>) -> Error {
     }
 }
 
-/// The input of a training. With a prior, it uses the prior's categories and quantities.
+/// The input of training. With a prior, it has the prior's categories and quantities.
 pub(super) fn training_spec<'a>(input: Input<'_>, prior: Option<&'a StoredPrior>) -> ReadSpec<'a> {
     let known = prior.map(|prior| CategoryColumns::Known(&prior.function.categories));
     ReadSpec {
@@ -307,7 +307,7 @@ mod tests {
                CAST(strftime('%Y%m%d', day) AS INTEGER) AS \"the day\", unixepoch(day) AS since,
                1000 * unixepoch(day) AS sent FROM days";
 
-    /// The SQL that warnings propose runs as it is, and gives the days.
+    /// The SQL suggested in warnings runs unchanged, and returns the days.
     #[test]
     fn proposed_days_are_numbers() {
         let connection = Connection::open_in_memory().unwrap();

@@ -1,4 +1,4 @@
-//! Shared by trainings on rows and on packs: reading judged rows, the report and the model bytes.
+//! Code shared by training on rows and on packs: reading judged rows, the report, and the model bytes.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use crate::train::report::{DataCounts, Finished, Summary};
 /// The option that names the view of candidates.
 pub const CANDIDATES: &str = "candidates";
 
-/// Facts about the rows that a training read.
+/// Facts about the rows read in training.
 #[derive(Serialize)]
 pub struct TrainingReport {
     pub algorithm: &'static str,
@@ -48,12 +48,12 @@ pub struct TrainingReport {
     pub view: Option<Value>,
     pub warnings: Vec<String>,
     pub seconds: Seconds,
-    /// Left out of the report of `ltr_train`; the stored report has it.
+    /// Omitted from the report that `ltr_train` returns, but in the stored report.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log_seconds: Option<Vec<f64>>,
 }
 
-/// A model, and the report of its training.
+/// A model, and its training report.
 pub type Trained = (Encoded, TrainingReport);
 
 impl TrainingReport {
@@ -81,7 +81,7 @@ impl TrainingReport {
         (model, report)
     }
 
-    /// Encodes the model. The seconds of the report include this.
+    /// Encodes the model. The seconds in the report include this.
     ///
     /// # Errors
     /// As [`Encoded::new`].
@@ -111,14 +111,14 @@ pub struct Seconds {
     pub all: f64,
 }
 
-/// The rows of a training.
+/// The training rows.
 pub struct TrainingRows {
     pub rows: SourceRows,
-    /// The view that their features come from.
+    /// The view from which their features come.
     pub candidates: Option<Candidates>,
 }
 
-/// The view of a training, and its result.
+/// The training view, and what it returned.
 pub struct Candidates {
     pub view: CandidateView,
     /// For the report: counts, and judged documents that the view did not return.
@@ -190,7 +190,7 @@ pub fn read_candidates(
     Ok((rows, Candidates { view, report: Value::Object(report), warnings }))
 }
 
-/// How the rows of a training are read.
+/// How training rows are read.
 pub fn read_spec(input: Input<'_>, order: RowOrder) -> ReadSpec<'static> {
     let judged = ReadSpec::judged(input.constraint, order, input.columns == Columns::Features);
     let judgments = if input.columns == Columns::Pairs { Judgments::Count } else { judged.judgments };

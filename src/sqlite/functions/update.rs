@@ -1,4 +1,4 @@
-//! `ltr_update(model, source [, options])`: an online model learns from more rows.
+//! `ltr_update(model, source [, options])`: continues training an online model on more rows.
 //!
 //! Rules (docs/reference/rules.md, 5):
 //! * 5.13: One pass over the queries of the source, in row order, with the settings of the training. The result is a new
@@ -6,11 +6,12 @@
 //! * 5.14: Updating equals training on all rows at once if the rows are split between two queries, the training has one
 //!   epoch in row order, and neither `scale` nor `missing` depends on all rows.
 //!
-//! * 5.18: The version is stored only on the version that the argument still names; otherwise the option `on_conflict` decides.
+//! * 5.18: The version is stored only if the argument still names the version that was read; otherwise the option
+//! `on_conflict` decides.
 //!
-//! Features are matched by name as in `ltr_rank`; if the source has judgments alone, they come from the view of the model. The
-//! stored scaling and means are applied. A model of an algorithm without
-//! updates is refused.
+//! Features are matched by name as in `ltr_rank`; if the source only has judgments, they come from the model's view.
+//! The stored scaling and means are applied. Models of algorithms without updates
+//! are refused.
 
 use std::sync::Arc;
 
@@ -34,7 +35,7 @@ use crate::train::protocol::{self, Rows};
 
 pub const UPDATE: ScalarFunction = ScalarFunction::new("ltr_update", "model, source [, options]", update);
 
-/// Number of attempts with `"on_conflict": "retry"`. Each failed one means that another connection stored a version.
+/// Number of attempts with `"on_conflict": "retry"`. An attempt fails only if another connection stored a version.
 const MOST_ATTEMPTS: usize = 100;
 
 fn update(call: &ScalarCall<'_>) -> Result<Output> {
@@ -69,7 +70,7 @@ fn too_many_conflicts() -> Error {
     ))
 }
 
-/// Reads the model and the source, and stores a new version on the version that was read.
+/// Reads the model and the source, and stores a new version that continues the one read.
 fn update_once(call: &ScalarCall<'_>, store: &Store<'_>, text: &str, options: &Params) -> Result<Output> {
     let Store { connection, limits, .. } = *store;
     // 1. The model.
@@ -81,7 +82,7 @@ fn update_once(call: &ScalarCall<'_>, store: &Store<'_>, text: &str, options: &P
     // 2. The name of the new version.
     let name = options.text("name").or_else(|| base.as_ref().map(|base| base.name.as_str()));
     let name = name.map(str::to_owned).ok_or_else(|| {
-        let problem = "a model that is given as a BLOB has no name; give one with the option 'name'";
+        let problem = "a model given as a BLOB has no name; set one with the option 'name'";
         Error::Unsupported(problem.to_owned())
     })?;
     check_name(&name)?;

@@ -60,8 +60,8 @@ pub(super) fn diverse_rows(
     Ok(order.into_iter().map(|at| rows[at]).collect())
 }
 
-/// Scores with which an evaluation sees the list: documents that a constraint removes are below all others, and documents that
-/// are diversified by vectors have the scores 0, -1, -2, ...
+/// Scores that represent the list in evaluation: documents that a constraint removes are below all others, and documents
+/// diversified by vectors have the scores 0, -1, -2, ...
 ///
 /// # Errors
 /// As [`diverse_rows`]; slots that cannot be filled.

@@ -2,7 +2,7 @@
 //!
 //! Rules (docs/reference/rules.md, 10):
 //! * 10.1: `ltr_vec` concatenates numbers, BLOBs of f32 and JSON arrays to a BLOB of little-endian f32.
-//! * 10.2: NULL is a missing value, which is NaN. Values that are infinite in single precision are errors.
+//! * 10.2: NULL is a missing value, stored as NaN. Values that are infinite in single precision are errors.
 
 use rusqlite::types::ValueRef;
 
@@ -69,7 +69,7 @@ fn push(number: f64, bytes: &mut Vec<u8>, what: &dyn Fn() -> String) -> Result<(
 fn to_json(call: &ScalarCall<'_>) -> Result<Output> {
     let value = call.context.get_raw(0);
     let ValueRef::Blob(bytes) = value else {
-        return Err(Error::value("argument 1", describe(value), "a BLOB of f32 values, as ltr_vec makes"));
+        return Err(Error::value("argument 1", describe(value), "a BLOB of f32 values, as made by ltr_vec"));
     };
     let (values, rest) = bytes.as_chunks::<4>();
     if !rest.is_empty() {

@@ -119,7 +119,7 @@ unsafe fn register_into(db: *mut ffi::sqlite3, api: Api, files: Files) -> Result
         Connection::from_handle(db).map_err(|problem| problem.to_string())?
     };
     register_with(&connection, files).map_err(|problem| {
-        format!("{problem}; end the statements of this connection and load sqlite_ltr again, until then only functions of an earlier load work")
+        format!("{problem}; finish the statements of this connection and load sqlite_ltr again; until then, only functions of an earlier load work")
     })
 }
 

@@ -23,9 +23,9 @@ pub fn in_transaction<T>(connection: &Connection, body: impl FnOnce() -> Result<
     let problem = match outcome {
         Err(Error::Interrupted) => return Err(Error::Interrupted),
         Err(error) => error.to_string(),
-        Ok(_) => "an error of the database ended the transaction".to_owned(),
+        Ok(_) => "a database error ended the transaction".to_owned(),
     };
-    Err(Error::Host(format!("{problem}; SQLite has rolled back the transaction of the caller")))
+    Err(Error::Host(format!("{problem}; SQLite has rolled back the caller's transaction")))
 }
 
 /// The SQL error for an error of this crate. An interrupt keeps its code, which hosts look for.

@@ -193,7 +193,7 @@ impl Probe {
     /// [`Error::Interrupted`]; [`Error::Host`] if the statement cannot be prepared, or fails for another reason.
     pub fn check(&self) -> Result<()> {
         if self.database.is_null() {
-            return Err(Error::Internal("the host gave no connection".to_owned()));
+            return Err(Error::Internal("the host provided no connection".to_owned()));
         }
         let mut code = if self.statement.get().is_null() { self.prepare() } else { ffi::SQLITE_OK };
         if code == ffi::SQLITE_OK {
@@ -242,7 +242,7 @@ impl Probe {
             }
             _ => "",
         };
-        Error::Host(format!("the statement that checks for interrupts of the host failed: {message}{advice}"))
+        Error::Host(format!("the statement that checks for interrupts by the host failed: {message}{advice}"))
     }
 }
 

@@ -118,7 +118,7 @@ impl State {
             if self.complete.load(Ordering::SeqCst) {
                 return body();
             }
-            let problem = "sqlite_ltr was not loaded completely into this connection; end its statements and load it again";
+            let problem = "sqlite_ltr was not loaded completely into this connection; finish its statements and load it again";
             Err(Error::Host(problem.to_owned()))
         });
         if outcome.is_err() {
@@ -211,7 +211,7 @@ impl State {
     pub fn begin_training(self: &Arc<Self>) -> Result<TrainingMark> {
         if self.training.swap(true, Ordering::SeqCst) {
             let problem =
-                "a training is running on this connection; a source or trigger must not start another";
+                "training is already running on this connection; a source or trigger must not start it again";
             return Err(Error::Unsupported(problem.to_owned()));
         }
         Ok(TrainingMark(Arc::clone(self)))

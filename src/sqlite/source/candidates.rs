@@ -107,7 +107,7 @@ impl Source {
             changed.take(MOST_NAMES).map(|(name, _)| shorten(&printable(name))).collect();
         if !changed.is_empty() {
             source.warning = Some(format!(
-                "candidates {}: changed since the training: {}; train again if features have other values now",
+                "candidates {}: changed since the training: {}; train again if feature values are different now",
                 source.shown,
                 changed.join(", ")
             ));

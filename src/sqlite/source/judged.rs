@@ -183,7 +183,7 @@ impl JudgedDocuments {
         let is_feature = |(name, _): &(String, usize)| features.contains(name);
         let warning = |(name, count)| {
             format!(
-                "candidates {}: \"{name}\" is NULL in {count} of {unjudged} candidates that nobody judged, and a search of one fails; \
+                "candidates {}: \"{name}\" is NULL in {count} of {unjudged} unjudged candidates, and searches that rank one fail; \
                  use the option 'missing', or coalesce in the view",
                 view.shown
             )
@@ -294,7 +294,7 @@ impl JudgedDocuments {
                 self.data.query_ids[0]
             ),
             Some(candidate) => format!(
-                "none of its candidates was judged; a candidate is the document {candidate} ({}), a judged document {judged} ({})",
+                "none of its candidates was judged; one candidate is the document {candidate} ({}), a judged document {judged} ({})",
                 candidate.type_name(),
                 judged.type_name()
             ),

@@ -134,9 +134,9 @@ fn read_params(
         let Ok(number) = data.query_ids.binary_search(&id) else { return Ok(()) };
         match &params[number] {
             Some(known) if known.as_deref() == text => Ok(()),
-            Some(_) => {
-                refuse("two values; a query has one, so searches of one text by two users are two queries")
-            }
+            Some(_) => refuse(
+                "two values, but a query has one; searches for the same text by two users are two queries",
+            ),
             None => {
                 memory.add(
                     text.map_or(0, |text| text.len() as u64),
@@ -181,11 +181,11 @@ fn check_names(
     let list = names.join(", ");
     if !has("query") {
         return Err(format!(
-            "no column of queries among {list}; write SELECT q.query AS query_id, ... FROM ltr_query AS q"
+            "no query column among {list}; write SELECT q.query AS query_id, ... FROM ltr_query AS q"
         ));
     }
     if !has("doc") {
-        return Err(format!("no column of documents among {list}; name it in the view, as in id AS doc_id"));
+        return Err(format!("no document column among {list}; name it in the view, as in id AS doc_id"));
     }
     let relevance = &judged.ids[2];
     for judged in judged.names() {
@@ -193,7 +193,7 @@ fn check_names(
         let is_like = |name: &&String| name.eq_ignore_ascii_case(judged) || is_relevance(name);
         if let Some(name) = names.iter().find(is_like) {
             return Err(format!(
-                "the column \"{name}\" is named like the {judged} of the judgments; name it otherwise in the view"
+                "the column \"{name}\" is named like the {judged} of the judgments; rename it in the view"
             ));
         }
     }

@@ -324,17 +324,17 @@ impl Lists {
 
     fn warnings(&self) -> Vec<String> {
         let last = if self.all_rows > 0 && self.all_clicks == self.all_rows {
-            let text = "every row has a click, so lists without a click are missing from the log; log all documents that are shown";
+            let text = "every row has a click, so lists without a click are missing from the log; log all documents shown";
             Some(text.to_owned())
         } else {
             self.uneven.warning(
-                "impressions with two or more documents more of one team than of the other",
-                "; team draft makes no such lists, so log all documents that are shown, and all from the top",
+                "impressions in which one team has at least two documents more than the other",
+                "; team draft does not make such lists, so log all documents shown, from the top",
             )
         };
         let repeated = self.repeated.warning(
-            "impressions with a position twice",
-            ", each counted as one list; give each list that is shown its own id, and log one row for a document, however \
+            "impressions with a repeated position",
+            ", each counted as one list; give each list that is shown its own id, and log one row per document, however \
              often it is clicked",
         );
         let other = ("rows with a team other than 'a' and 'b'", "; their clicks are not counted");

@@ -326,7 +326,7 @@ pub(super) fn open_blob<'a>(connection: &'a Connection, location: &BlobLocation)
 }
 
 fn no_model() -> Error {
-    Error::Corrupt("the column model does not hold a BLOB of a model".to_owned())
+    Error::Corrupt("the column model does not contain a model BLOB".to_owned())
 }
 
 /// Reserves memory to decode a model of `bytes` bytes: the bytes, the decoded structure, and its values.

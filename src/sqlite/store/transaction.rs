@@ -66,7 +66,7 @@ impl<'a> StoreTransaction<'a> {
             },
         };
         if !opened {
-            return Err(Error::Host("an authorizer of the host ignores savepoints".to_owned()));
+            return Err(Error::Host("the host's authorizer ignores savepoints".to_owned()));
         }
         Ok(transaction)
     }
@@ -87,7 +87,7 @@ impl<'a> StoreTransaction<'a> {
         if committed {
             return Ok(());
         }
-        released.and(Err(Error::Host("an authorizer of the host ignores the end of a savepoint".to_owned())))
+        released.and(Err(Error::Host("the host's authorizer ignores the end of a savepoint".to_owned())))
     }
 
     /// Whether the savepoint is gone although its release was interrupted.

@@ -195,7 +195,7 @@ impl Store<'_> {
             }
             Ok(false) => Err(failed(Error::Host(problem))),
             Err(error) => Err(Error::Host(format!(
-                "the commit failed ({problem}), and so did reading what is stored ({error}); look into ltr_models whether \
+                "the commit failed ({problem}), and so did reading it back ({error}); check in ltr_models whether \
                  version {} of '{}' is stored",
                 stored.version, new.name
             ))),
@@ -215,7 +215,7 @@ impl Store<'_> {
         // 3. The version, inactive.
         let version = self.newest(new.name)?.checked_add(1).ok_or_else(|| {
             Error::Host(format!(
-                "the model '{}' has a version with the largest number; renumber it",
+                "the model '{}' has a version with the largest possible number; renumber it",
                 new.name
             ))
         })?;
@@ -236,7 +236,7 @@ impl Store<'_> {
         // 6. What is stored now.
         if !self.holds(new, version)? || !self.activated(new, version)? {
             return Err(Error::Host(
-                "a trigger or an authorizer of the host suppressed a change or altered it".to_owned(),
+                "a trigger or the host's authorizer suppressed or altered a change".to_owned(),
             ));
         }
         Ok(StoredVersion { version, warnings })
@@ -321,7 +321,7 @@ impl Store<'_> {
             self.keep_one_active()?;
             self.execute(ACTIVATE, (name, version))?;
             if self.active_versions(name)? != [version] {
-                let problem = "a trigger or an authorizer of the host suppressed a change or altered it";
+                let problem = "a trigger or the host's authorizer suppressed or altered a change";
                 return Err(Error::Host(problem.to_owned()));
             }
             transaction.commit()

@@ -30,7 +30,7 @@ pub fn whole(what: &str, value: ValueRef<'_>) -> Result<u32> {
 /// The training spec of a single setting.
 ///
 /// # Errors
-/// Arrays of values, among which cross-validation would choose.
+/// Arrays of values, from which cross-validation would choose.
 pub fn one_setting(training: &Training) -> Result<&dyn TrainingSpec> {
     training.spec().ok_or_else(|| {
         let problem = "training in buckets takes one value for each option, except for lambda; compare several with \
@@ -77,7 +77,7 @@ pub fn columns(options: &Params) -> Result<Columns> {
     Ok(Columns { names, roles: named(roles) })
 }
 
-/// The roles without default names, which are found again anyway. So rows and packs give the same model.
+/// The roles, without default names, which would be found anyway. So rows and packs give the same model.
 pub fn named(columns: TrainingColumns) -> TrainingColumns {
     let mut kept =
         TrainingColumns { features: None, query_features: None, slot: None, ignored: Vec::new(), ..columns };

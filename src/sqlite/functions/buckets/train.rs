@@ -21,7 +21,7 @@ use crate::train::report::Finished;
 /// Advice for packs that take too much memory.
 const SMALLER: &str = "use more buckets or fewer threads";
 
-/// Memory of a pack while it answers, as a multiple of its bytes: its rows, scaled and as a solver needs them.
+/// Memory for a pack's answer, as a multiple of the pack's bytes: the rows, scaled and in the form that the solver needs.
 const PACK_FACTOR: u64 = 15;
 
 /// Trains in buckets if the source has packs or the option `buckets` is given; otherwise `None`.
@@ -57,14 +57,14 @@ pub fn train(call: SourceCall<'_>, training: &Training, text: &str) -> Result<Op
     };
     let about = About { algorithm, source: text, roles, added: None, reading };
     let (model, mut report) = TrainingReport::new(finished, about);
-    report.log_seconds = None; // They cover one replay only.
+    report.log_seconds = None; // They cover only one replay.
     report.encode(connection, model, limits).map(Some)
 }
 
-/// A training, and what its report says of the source.
+/// Training, and what the report says about the source.
 struct TrainedOnSource {
     finished: Finished,
-    /// The roles of its columns; null for packs.
+    /// The column roles; null for packs.
     roles: Value,
     /// Seconds for reading it; 0 for packs, which are read in each round.
     reading: f64,

@@ -390,7 +390,7 @@ impl<'a> ColumnChoice<'a> {
         let Some(names) = value.as_array().and_then(|list| list.iter().map(name).collect::<Option<Vec<_>>>())
         else {
             return refuse(match value {
-                Value::String(_) => "an array of names; json(...) makes one of its text",
+                Value::String(_) => "an array of names; json(...) converts text to one",
                 _ => "an array of names, one for each value of the vectors",
             });
         };
