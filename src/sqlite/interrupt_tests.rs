@@ -1,6 +1,6 @@
-//! Interrupts at every check (rule 13.5): each algorithm, and functions with work of every kind, are called again and again,
-//! and each time a later check reports an interrupt. The call must fail as interrupted and leave nothing, and the next call
-//! must work.
+//! Interrupts at every check (rule 13.5): each algorithm, and functions with every kind of work, are called repeatedly, and
+//! each time a later check reports an interrupt. The call must fail as interrupted and leave nothing behind, and the next
+//! call must work.
 //!
 //! `cargo test --lib interrupt_tests`. `tests/growth/` walks all functions with long arguments, and `benches/interrupts.rs`
 //! measures how late real interrupts are noticed in long work.
@@ -23,7 +23,7 @@ FROM (SELECT 1 AS q UNION SELECT 2), (SELECT 0 AS d UNION SELECT 1 UNION SELECT 
 CREATE TABLE long AS WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
 SELECT i % 4 AS y, (i * 7919) % 1009 AS s, '[' || (i % 5) || ']' AS t FROM n;";
 
-/// Checks at which calls are interrupted: the first ones all, later ones a few.
+/// Checks at which calls are interrupted: all of the first ones, and a few later ones.
 fn walk() -> impl Iterator<Item = usize> {
     (0..12).chain(std::iter::successors(Some(12), |check| Some(check + check / 2)))
 }
@@ -50,7 +50,7 @@ fn models(connection: &Connection) -> String {
     rows(connection, sql).unwrap_or_default()
 }
 
-/// Interrupts a call at each check of the walk until it has no more checks; returns the number of interruptions.
+/// Interrupts a call at each check of the walk until the call has no more checks. Returns the number of interruptions.
 fn assert_interruptible(connection: &Connection, sql: &str) -> usize {
     let expected = rows(connection, sql).unwrap_or_else(|problem| panic!("{sql}: {problem}"));
     let before = models(connection);
@@ -292,7 +292,7 @@ fn neighbors_stop_at_every_training_query() {
     assert!(interrupted >= 12, "{interrupted}");
 }
 
-/// A training or an update that is interrupted stores nothing; one that is not stores one version.
+/// An interrupted training or update stores nothing; otherwise, it stores one version.
 #[test]
 fn an_interrupted_call_stores_nothing() {
     let connection = connect();

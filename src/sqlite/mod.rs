@@ -1,7 +1,8 @@
 //! The SQLite layer: the only module that uses `rusqlite`.
 //!
-//! [`register`] adds all functions to a connection, [`register_with`] those that the host allows. `glue` connects them
-//! to SQLite, `source` reads rows, `store` keeps models, `functions` holds the functions themselves, one file per family.
+//! [`register`] adds all functions to a connection, and [`register_with`] only the ones that the host allows. `glue`
+//! connects them to SQLite, `source` reads rows, `store` stores models, and `functions` has the functions themselves,
+//! one file per family.
 
 #[cfg(test)]
 mod authorizer_tests;
@@ -22,7 +23,7 @@ use glue::{function, usage, vtab};
 /// Whether SQL may read files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Files {
-    /// All functions are added.
+    /// Adds all functions.
     #[default]
     Allowed,
     /// Omits `ltr_letor`, which reads files.
@@ -37,13 +38,14 @@ pub fn register(connection: &Connection) -> rusqlite::Result<()> {
     register_with(connection, Files::Allowed)
 }
 
-/// Adds the functions of this crate to a connection, with [`Files::Denied`] all but those that read files.
+/// Adds the functions of this crate to a connection; with [`Files::Denied`], all except the ones that read files.
 ///
 /// # Errors
 /// SQLite errors.
 pub fn register_with(connection: &Connection, files: Files) -> rusqlite::Result<()> {
     let state = State::of(connection);
-    // SQLite replaces no function while a statement runs, such as SELECT load_extension(...): one answer per name.
+    // SQLite cannot replace functions while a statement runs, such as SELECT load_extension(...), so register each name
+    // once.
     let mut answered = "";
     for scalar in functions::SCALARS.iter().copied().flatten() {
         function::register(connection, scalar, &state)?;

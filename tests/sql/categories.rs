@@ -250,7 +250,7 @@ fn what_is_not_a_category_is_reported() {
         ("shop", json!({"categories": ["colour"]}), "does not exist"),
         ("shop", json!({"categories": "brand"}), "array of names"),
         ("SELECT *, x'01' AS c FROM shop", json!({"categories": ["c"]}), "a BLOB of 1 bytes"),
-        ("SELECT *, CAST(x'ff' AS TEXT) AS c FROM shop", json!({"categories": ["c"]}), "text in UTF-8"),
+        ("SELECT *, CAST(x'ff' AS TEXT) AS c FROM shop", json!({"categories": ["c"]}), "UTF-8 text"),
         (
             "SELECT *, query_id * 10 + doc_id AS c FROM shop",
             json!({"categories": ["c"]}),

@@ -1,8 +1,8 @@
 //! The entry points of the loadable extension.
 //!
-//! Rule 13.8: the version of the host is checked first, because rusqlite would abort an older host. Then its function table is
-//! compared with the first host's: rusqlite keeps one table for the process, and calling the functions of one SQLite
-//! with the objects of another corrupts memory.
+//! Rule 13.8: the host's version is checked first, because rusqlite would abort an older host. Then its function table is
+//! compared with the first host's, because rusqlite keeps one table per process, and passing objects of one SQLite library
+//! to functions of another corrupts memory.
 #![allow(unsafe_code, reason = "the entry points of a shared library are C functions")]
 
 use std::ffi::{c_char, c_int, c_void};
@@ -13,19 +13,19 @@ use rusqlite::{Connection, ffi};
 
 use crate::sqlite::{Files, register_with};
 
-/// The oldest host, 3.38.0: the first that has everything the functions use.
+/// The oldest host, 3.38.0, the first version with everything that the functions use.
 const OLDEST: c_int = 3_038_000;
 
 /// The SQLite library that this copy of the extension serves: the address of its function table, and its version.
 static HOST: OnceLock<(usize, c_int)> = OnceLock::new();
 
-/// Where an entry point leaves a message of SQLite's memory.
+/// Where an entry point stores a message allocated by SQLite.
 type Message = *mut *mut c_char;
 
 /// The function table of the host.
 type Api = *mut ffi::sqlite3_api_routines;
 
-/// Entry point under the name that every host tries.
+/// Entry point with the name that every host tries.
 ///
 /// # Safety
 /// Called by SQLite with its own arguments.
@@ -35,7 +35,7 @@ pub unsafe extern "C" fn sqlite3_extension_init(db: *mut ffi::sqlite3, message: 
     unsafe { load(db, message, api, Files::Allowed) }
 }
 
-/// Entry point under the name that SQLite derives from the file's name.
+/// Entry point with the name that SQLite derives from the file name.
 ///
 /// # Safety
 /// Called by SQLite with its own arguments.
@@ -82,7 +82,7 @@ unsafe fn init(db: *mut ffi::sqlite3, message: Message, api: Api, files: Files) 
         Ok(()) => unsafe { register_into(db, api, files) },
         refused => refused,
     };
-    // With SQLITE_OK SQLite would allocate a list entry for the library, and fail without memory.
+    // With SQLITE_OK, SQLite would allocate a list entry for the library, which fails if memory runs out.
     let Err(problem) = outcome else { return ffi::SQLITE_OK_LOAD_PERMANENTLY };
     // SAFETY: `message` is null or writable, `api` is the host's table.
     unsafe { refuse(&problem, message, api) };
@@ -94,7 +94,7 @@ fn check_host(api: usize, version: c_int) -> Result<(), String> {
     if version < OLDEST {
         return Err(format!("sqlite_ltr needs SQLite 3.38.0 or newer, this is {}", dotted(version)));
     }
-    // An error of SQLite unloads a library, and with it the code of functions that are registered already.
+    // After an error, SQLite unloads a library, including the code of functions already registered.
     if !pin() {
         return Err("the system could not keep sqlite_ltr in memory; nothing was loaded".to_owned());
     }
@@ -123,7 +123,7 @@ unsafe fn register_into(db: *mut ffi::sqlite3, api: Api, files: Files) -> Result
     })
 }
 
-/// Keeps this library in memory until the process ends. Functions may stay registered although a load fails, and their
+/// Keeps this library in memory until the process ends. Functions may stay registered after a failed load, and their
 /// threads may still be ending when the last connection closes. Returns false if the system refuses.
 #[cfg(unix)]
 fn pin() -> bool {
@@ -134,8 +134,8 @@ fn pin() -> bool {
         fn dlopen(file: *const c_char, flags: c_int) -> *mut c_void;
     }
     let mut info = [std::ptr::null(); 4];
-    // SAFETY: the declarations match the system's. `dladdr` finds the file of this function, a text of the loader. To
-    // open a loaded file again only counts it once more, and it is never closed.
+    // SAFETY: the declarations match the system's. `dladdr` finds the file of this function, a text of the loader. Opening
+    // a loaded file again only increases its count, and it is never closed.
     unsafe {
         dladdr((pin as fn() -> bool) as *const c_void, &raw mut info) != 0
             && !dlopen(info[0], RTLD_LAZY).is_null()
@@ -171,7 +171,7 @@ fn dotted(version: c_int) -> String {
     format!("{}.{}.{}", version / 1_000_000, version / 1000 % 1000, version % 1000)
 }
 
-/// Leaves a message in memory of the host's own allocator.
+/// Stores a message in memory from the host's own allocator.
 ///
 /// # Safety
 /// `message` is null or writable; `api` is the host's table.

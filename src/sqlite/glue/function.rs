@@ -19,14 +19,14 @@ pub struct ScalarFunction {
     pub name: &'static str,
     /// The parameters: [`Parameters::of`].
     pub signature: &'static str,
-    /// The accepted numbers of arguments, if they differ from the signature; -1 for any.
+    /// The accepted numbers of arguments, if different from the signature; -1 for any.
     arities: &'static [i32],
     /// The flags besides UTF8.
     flags: FunctionFlags,
     execute: fn(&ScalarCall<'_>) -> Result<Output>,
 }
 
-/// Flags of a function that depends on its arguments alone.
+/// Flags of a function that depends only on its arguments.
 pub const PURE: FunctionFlags = FunctionFlags::SQLITE_INNOCUOUS.union(FunctionFlags::SQLITE_DETERMINISTIC);
 
 impl ScalarFunction {
@@ -114,13 +114,13 @@ impl ScalarCall<'_> {
         call_options(Database::of(self.context), self.argument(index), used)
     }
 
-    /// The argument at an index, if there is one.
+    /// The argument at an index, if given.
     pub fn argument(&self, index: usize) -> Option<rusqlite::types::ValueRef<'_>> {
         (index < self.context.len()).then(|| self.context.get_raw(index))
     }
 }
 
-/// Registers a function under all its numbers of arguments.
+/// Registers a function for all its numbers of arguments.
 pub fn register(
     connection: &Connection,
     function: &'static ScalarFunction,

@@ -12,8 +12,8 @@ pub fn guard<T>(name: &str, body: impl FnOnce() -> Result<T>) -> rusqlite::Resul
     outcome.map_err(|error| to_sqlite(name, &error))
 }
 
-/// Runs the body of a call that uses its connection. Some errors make SQLite roll back the transaction of the caller, even if the
-/// call continues. The call then fails and says so (rule 5.19).
+/// Runs the body of a call that uses its connection. Some errors make SQLite roll back the caller's transaction, even
+/// if the call continues. Then the call fails and says so (rule 5.19).
 pub fn in_transaction<T>(connection: &Connection, body: impl FnOnce() -> Result<T>) -> Result<T> {
     let alone = connection.is_autocommit();
     let outcome = body();
@@ -28,7 +28,7 @@ pub fn in_transaction<T>(connection: &Connection, body: impl FnOnce() -> Result<
     Err(Error::Host(format!("{problem}; SQLite has rolled back the caller's transaction")))
 }
 
-/// The SQL error for an error of this crate. An interrupt keeps its code, which hosts look for.
+/// The SQL error for an error of this crate. Interrupts keep the code that hosts look for.
 fn to_sqlite(name: &str, error: &Error) -> rusqlite::Error {
     match error {
         Error::Interrupted => rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_INTERRUPT), None),
@@ -36,7 +36,8 @@ fn to_sqlite(name: &str, error: &Error) -> rusqlite::Error {
     }
 }
 
-/// The message of an error. Zero bytes are escaped: they would end the text in the host, and rusqlite drops such messages.
+/// The message of an error. Zero bytes are escaped, because they would end the text in the host, and rusqlite drops
+/// such messages.
 fn shown(name: &str, error: &Error) -> String {
     let advice = if matches!(error, Error::NotPointwise(_)) { "; use ltr_rank" } else { "" };
     format!("{name}: {error}{advice}").replace('\0', "\\0")

@@ -1,6 +1,7 @@
 //! The entry points of the static library: `packaging/c/sqlite_ltr.h`.
 //!
-//! They use the SQLite that the program links. One without extensions (`SQLITE_OMIT_LOAD_EXTENSION`) passes no function table.
+//! They use the SQLite linked into the program. Without extension support (`SQLITE_OMIT_LOAD_EXTENSION`), it passes no
+//! function table.
 #![allow(unsafe_code, reason = "the entry points of a static library are C functions")]
 
 use std::ffi::{CString, c_char, c_int, c_void};
@@ -24,7 +25,7 @@ pub unsafe extern "C" fn sqlite3_sqliteltr_init(
     unsafe { add(db, message, Files::Allowed) }
 }
 
-/// Adds all functions but those that read files (rule 10.9).
+/// Adds all functions except the ones that read files (rule 10.9).
 ///
 /// # Safety
 /// As [`sqlite3_sqliteltr_init`].

@@ -1,10 +1,10 @@
 //! Asks the host whether the current call must stop.
 //!
-//! To notice `sqlite3_interrupt`, the calling thread runs a small statement. After an interrupt, or if the host's progress
-//! handler stops it, the statement fails. This works in every version of SQLite.
+//! To notice `sqlite3_interrupt`, the calling thread runs a small statement, which fails after an interrupt, or if the
+//! host's progress handler stops it. This works in every version of SQLite.
 #![allow(
     unsafe_code,
-    reason = "rusqlite's statements borrow the connection; this one is kept by checks without lifetime"
+    reason = "rusqlite's statements borrow the connection; checks keep this one without a lifetime"
 )]
 
 use std::cell::Cell;
@@ -20,22 +20,22 @@ use rusqlite::{Connection, ffi};
 use super::sql;
 use crate::base::{Error, POLL_INTERVAL, Result, stoppable};
 
-/// Steps of the virtual machine in a check. Progress handlers, which hosts use as time-outs, are called after a number of
-/// steps; a prepared statement adds them up over its runs.
+/// Virtual machine steps per check. Progress handlers, which hosts use for time-outs, are called after a number of steps,
+/// which a prepared statement accumulates over its runs.
 const STEPS: c_int = 10_000;
 
-/// Constants in the statement: a step each. A host that limits statements gets one with a single constant.
+/// Constants in the statement, one step each. If the host limits statements, a single constant is used.
 const CONSTANTS: usize = 200;
 
-/// The database of a running callback. It may be used during this callback only, and during the callbacks of its table that
-/// fetch further rows, on their thread.
+/// The database of a running callback. It may only be used during this callback, and during callbacks of the same table
+/// that fetch more rows, on their thread.
 #[derive(Debug, Clone, Copy)]
 pub struct Database(*mut ffi::sqlite3);
 
 impl Database {
     /// The database that calls a function.
     pub fn of(context: &Context<'_>) -> Self {
-        // SAFETY: the connection is used at once, and only for its handle.
+        // SAFETY: the connection is used immediately, and only for its handle.
         let connection = unsafe { context.get_connection() };
         // SAFETY: the handle of an open connection.
         Self(connection.map_or(ptr::null_mut(), |connection| unsafe { connection.handle() }))
@@ -59,7 +59,7 @@ impl Database {
     }
 }
 
-/// Runs `work` of a callback. Checkpoints inside check for interrupts.
+/// Runs the `work` of a callback. Checkpoints inside check for interrupts.
 ///
 /// # Errors
 /// Errors of the work; an interrupt.
@@ -68,10 +68,10 @@ pub fn interruptible<T>(database: Database, work: impl FnOnce() -> Result<T>) ->
     stoppable(Rc::new(at_intervals(move || probe.check())), work)
 }
 
-/// Bytes of an argument above which reading it checks for interrupts.
+/// Reading longer arguments (bytes) checks for interrupts.
 const LONG: usize = 1 << 16;
 
-/// As [`interruptible`] if the work reads a long argument of the callback. Other work is over before a check.
+/// Like [`interruptible`] if the work reads a long argument of the callback. Other work ends before a check.
 ///
 /// # Errors
 /// Errors of the work; an interrupt.
@@ -113,18 +113,18 @@ pub mod fault {
         static AT_ONCE: Cell<bool> = const { Cell::new(false) };
     }
 
-    /// Whether the host is asked at the first checkpoint of each call, and not only after [`POLL_INTERVAL`].
+    /// Whether to poll the host at the first checkpoint of each call, not only after [`POLL_INTERVAL`].
     pub fn ask_at_once(yes: bool) {
         AT_ONCE.set(yes);
     }
 
-    /// When a call that begins now has asked the host.
+    /// The last poll time, for a call that begins now.
     pub(super) fn last_check(now: Instant) -> Instant {
         if AT_ONCE.get() { now.checked_sub(POLL_INTERVAL).unwrap_or(now) } else { now }
     }
 
-    /// From now on each call of this thread is interrupted after `checks` checks, counted on the calling thread and its
-    /// pool. `None` ends this.
+    /// From now on, interrupts each call of this thread after `checks` checks, counted on the calling thread and its
+    /// pool. `None` stops this.
     pub fn interrupt_after(checks: Option<usize>) {
         CONTROL.set(checks.map(Control::canceled_after));
     }
@@ -161,22 +161,24 @@ impl Probe {
         Ok(probe)
     }
 
-    /// A probe that prepares its statement at the first check, for callbacks that are mostly short.
+    /// A probe that prepares its statement at the first check, for callbacks that are usually short.
     pub fn unprepared(database: Database) -> Self {
         Self { database: database.0, statement: Cell::new(ptr::null_mut()) }
     }
 
-    /// Prepares the statement. An authorizer needs to allow SQLITE_SELECT only: the statement reads no table, is not
-    /// recursive and calls no function. It has no subquery: SQLite crashes in some of them if an authorizer ignores a SELECT.
+    /// Prepares the statement. An authorizer only needs to allow SQLITE_SELECT: the statement reads no table, is not
+    /// recursive and calls no function. It has no subquery, because SQLite crashes in some if an authorizer ignores a
+    /// SELECT.
     ///
-    /// It needs no schema, and so no lock of the database file. The first statement of a connection reads it in any case.
+    /// It needs no schema, and so no lock on the database file. But the first statement of a connection always reads
+    /// the schema.
     fn prepare(&self) -> c_int {
         // SAFETY: the database is open, and is used on its thread; -1 asks for a limit.
         let limit = |id| unsafe { ffi::sqlite3_limit(self.database, id, -1) as usize };
         let needed = [
             (ffi::SQLITE_LIMIT_SQL_LENGTH, "SELECT ".len() + 2 * CONSTANTS),
             (ffi::SQLITE_LIMIT_COLUMN, CONSTANTS),
-            // SQLite doubles the room for instructions.
+            // SQLite doubles the space for instructions.
             (ffi::SQLITE_LIMIT_VDBE_OP, 2 * CONSTANTS),
         ];
         let constants = if needed.iter().all(|(id, least)| limit(*id) >= *least) { CONSTANTS } else { 1 };
@@ -201,16 +203,16 @@ impl Probe {
         }
         match code {
             ffi::SQLITE_ROW => Ok(()),
-            // An authorizer that ignores SQLITE_SELECT leaves no row, and no step for a progress handler.
+            // If an authorizer ignores SQLITE_SELECT, there is no row, and no step for a progress handler.
             ffi::SQLITE_DONE => Err(self.error(ffi::SQLITE_AUTH)),
-            // Another connection locks the schema: its file, or the cache that both share. The next check prepares or runs the
-            // statement. After a change of the schema SQLite prepares it again.
+            // Another connection locks the schema, in its file or in a shared cache. The next check prepares or runs the
+            // statement. After schema changes SQLite prepares it again.
             code if matches!(code & 0xff, ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED) => Ok(()),
             _ => Err(self.error(code)),
         }
     }
 
-    /// Runs the statement until it has made [`STEPS`] steps. Returns the last code of SQLite.
+    /// Runs the statement until it has made [`STEPS`] steps. Returns SQLite's last code.
     fn run(&self) -> c_int {
         let statement = self.statement.get();
         // SAFETY: the statement was prepared, is used on one thread, and its database is open during the call.
@@ -223,7 +225,7 @@ impl Probe {
                 ffi::sqlite3_reset(statement);
                 code
             };
-            // The count has 32 bits and wraps around.
+            // The 32-bit count wraps around.
             if code != ffi::SQLITE_ROW || steps().wrapping_sub(before) >= STEPS {
                 return code;
             }
@@ -278,7 +280,7 @@ mod tests {
         1
     }
 
-    /// The rollback drops the schema in memory. To read it again, a statement needs a lock that it cannot get.
+    /// The rollback drops the schema from memory. To read it again, a statement needs a lock that it cannot get.
     #[test]
     fn an_exclusive_lock_neither_fails_nor_hides_an_interrupt() {
         with_two_connections("rollback", |connection, other| {
@@ -316,7 +318,7 @@ mod tests {
         ];
         for (limit, value) in limits {
             let connection = Connection::open_in_memory().unwrap();
-            // The first statement of a connection reads the schema, by statements of SQLite.
+            // The first statement of a connection reads the schema, using SQLite's own statements.
             connection.execute_batch("SELECT 1").unwrap();
             connection.set_limit(limit, value).unwrap();
             let probe = Probe::of(Database::from_connection(&connection)).unwrap();
@@ -330,7 +332,7 @@ mod tests {
         }
     }
 
-    /// The first statement of a connection may read the schema. The probe is prepared once the lock has gone.
+    /// The first statement of a connection may read the schema. The probe is prepared once the lock is gone.
     #[test]
     fn a_lock_at_the_first_statement_is_not_an_interrupt() {
         with_two_connections("first", |connection, other| {

@@ -21,11 +21,11 @@ use crate::base::{
 use crate::learn::space::Function;
 use crate::train::options::{self, Use};
 
-/// Largest work in operations of about a nanosecond that stays on the calling thread. A pool of two threads halves 1 ms of
-/// work, and takes about as long to start.
+/// Largest work in operations of about a nanosecond that stays on the calling thread. For 1 ms of work, a pool of two
+/// threads saves half, and takes about as long to start.
 const SMALL: usize = 1_000_000;
 
-/// Threads, time limit, progress output and memory of a call, and the database whose host may interrupt it.
+/// Threads, time limit, progress output and memory of a call, and the database whose host may interrupt the call.
 #[derive(Debug, Clone)]
 pub struct RunLimits {
     database: Database,
@@ -41,7 +41,7 @@ pub struct RunLimits {
 /// The options of a call, and its limits. The time starts now.
 ///
 /// # Errors
-/// An argument that is neither NULL nor a JSON object with options of this use.
+/// An argument that is neither NULL nor a JSON object with options that apply here.
 pub fn call_options(
     database: Database,
     argument: Option<ValueRef<'_>>,
@@ -166,17 +166,17 @@ impl RunLimits {
 
 // Waiting for the locks of other connections (rule 5.15).
 //
-// If another connection holds a lock, SQLite asks the host's busy handler, which often is missing, and then fails with
-// SQLITE_BUSY. The library tries again itself, and leaves the host's handler as it is.
+// If another connection holds a lock, SQLite calls the host's busy handler, which is often missing, and then fails with
+// SQLITE_BUSY. The library retries itself, and does not touch the host's handler.
 
-/// Longest time until the last attempt.
+/// Longest time before the last attempt.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
-/// Pauses between attempts: the first is short, each next one is twice as long, up to the last.
+/// Pauses between attempts: the first one, doubled each time, up to the last one.
 const FIRST_PAUSE: Duration = Duration::from_micros(500);
 const LONGEST_PAUSE: Duration = Duration::from_millis(8);
 
-/// Runs `attempt` until it returns another result than [`Error::Busy`], or until 5 seconds have passed since it first failed.
+/// Runs `attempt` until it returns something other than [`Error::Busy`], or for 5 seconds after the first failure.
 ///
 /// # Errors
 /// Errors of the last attempt; an interrupt and the time limit, between two attempts.
@@ -201,12 +201,12 @@ pub fn retry_busy<T>(limits: &RunLimits, mut attempt: impl FnMut() -> Result<T>)
     }
 }
 
-// The option `progress`: shows on the terminal of the host how far a computation is and how long it will take.
+// The option `progress`: shows on the host's terminal how far a computation is and how long it will take.
 
 /// Time between two outputs.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// Seconds that all of the work must exceed for an estimate to be shown.
+/// Estimates are shown only if the whole work takes longer than this (seconds).
 const LONG: f64 = 10.0;
 
 thread_local! {
@@ -219,7 +219,7 @@ pub fn running() -> (usize, usize) {
     RUNNING.get()
 }
 
-/// The progress of one computation. It writes one line to standard error, again and again.
+/// The progress of one computation. It keeps rewriting one line on standard error.
 pub struct Progress {
     started: Instant,
     /// When the line was last written.
@@ -240,7 +240,7 @@ impl Progress {
         }
         self.shown = Some(Instant::now());
         let mut terminal = std::io::stderr().lock();
-        // A closed terminal must not stop the work. The code at the end clears the rest of an earlier, longer line.
+        // A closed terminal must not stop the work. The escape code at the end clears the rest of a longer previous line.
         drop(write!(terminal, "\r{}\x1b[K", line(done, total, self.started.elapsed().as_secs_f64())));
         drop(terminal.flush());
     }
@@ -254,8 +254,8 @@ impl Drop for Progress {
     }
 }
 
-/// The progress line after `seconds` seconds. The estimate assumes that a later fit takes as long as the mean of the
-/// earlier ones.
+/// The progress line after `seconds` seconds. The estimate assumes that later fits take as long as earlier ones, on
+/// average.
 fn line(done: usize, total: usize, seconds: f64) -> String {
     let left = seconds / done as f64 * (total - done.min(total)) as f64;
     let estimate = if (1..total).contains(&done) && seconds + left > LONG {
@@ -275,12 +275,12 @@ fn duration(seconds: f64) -> String {
     }
 }
 
-// Time limit while SQLite runs a statement of the caller.
+// The time limit while SQLite runs a statement of the caller.
 //
-// A statement that filters, sorts or recurses may run for long before it returns a row. Meanwhile the calling thread is
-// inside SQLite and cannot check the time. A second thread then interrupts the connection.
+// A statement that filters, sorts or recurses may run for a long time before it returns a row. Meanwhile the calling
+// thread is inside SQLite and cannot check the time, so a second thread interrupts the connection.
 
-/// Longest sleep: durations beyond some years overflow the clock.
+/// Longest sleep. Durations of many years overflow the clock.
 const MAX_SLEEP: f64 = 3600.0;
 
 /// Whether the statements are finished, and a signal for the thread that waits.
@@ -290,7 +290,7 @@ struct Finished {
     signal: Condvar,
 }
 
-/// Tells the thread to end, also after a panic.
+/// Tells the thread to end, even after a panic.
 struct Finish<'a>(&'a Finished);
 
 impl Drop for Finish<'_> {
@@ -330,7 +330,8 @@ pub fn within_time<T>(limits: &RunLimits, read: impl FnOnce() -> Result<T>) -> R
             let pause = if left > 0.0 {
                 Duration::from_secs_f64(left.min(MAX_SLEEP))
             } else {
-                // SQLite forgets an interrupt between statements, so it is repeated. The lock is held: `read` is not finished.
+                // SQLite forgets an interrupt between statements, so repeat it. The lock is held, so `read` is not
+                // finished.
                 target.interrupt();
                 POLL_INTERVAL
             };

@@ -1,6 +1,6 @@
-//! The parameters of SQL functions, written as in documentation: `model, source [, options] [, value1, ...]`.
+//! The parameters of SQL functions, in the notation of the documentation: `model, source [, options] [, value1, ...]`.
 
-/// The end of a signature: values for the statement of a source.
+/// The end of a signature: values for a source's statement.
 const VALUES: &str = " [, value1, ...]";
 const MOST_VALUES: usize = 8;
 
@@ -9,7 +9,7 @@ const MOST_VALUES: usize = 8;
 pub struct Parameters {
     /// Their names; the required ones come first.
     pub names: Vec<String>,
-    /// How many every call gives.
+    /// How many are required.
     pub required: usize,
 }
 

@@ -1,4 +1,4 @@
-//! The only place that prepares statements. `tests/docs/architecture.rs` checks this.
+//! The only place where statements are prepared (checked by `tests/docs/architecture.rs`).
 //!
 //! An authorizer of the host may ignore or deny any part of any statement. If SQLite then crashes, the statement needs
 //! another form. `src/sqlite/authorizer_tests.rs` walks all statements.
@@ -31,7 +31,7 @@ pub fn query_row<T>(
     prepare(connection, sql)?.query_row(params, read)
 }
 
-/// The statements of a text, each prepared when it is asked for.
+/// The statements in a text, each prepared when requested.
 #[cfg_attr(test, track_caller)]
 pub fn batch<'a, 'sql>(connection: &'a Connection, sql: &'sql str) -> Batch<'a, 'sql> {
     #[cfg(test)]
@@ -39,7 +39,8 @@ pub fn batch<'a, 'sql>(connection: &'a Connection, sql: &'sql str) -> Batch<'a, 
     Batch::new(connection, sql)
 }
 
-/// Prepares a statement for the C interface. Returns it, null after an error, and the code of SQLite. The caller finalizes it.
+/// Prepares a statement for the C interface. Returns the statement (null after an error) and SQLite's code. The caller
+/// finalizes it.
 ///
 /// # Safety
 /// The database is open, and is used on its thread.

@@ -1,4 +1,4 @@
-//! The state of one connection: cached models and fits, the last warnings, a mark while training runs.
+//! The state of a connection: cached models and fits, the last warnings, a mark while training runs.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -22,16 +22,16 @@ const MAX_MODELS: usize = 16;
 /// Capacity of the cache of fitted functions in bytes.
 const MAX_FIT_BYTES: usize = 64 << 20;
 
-/// Largest training in buckets that is kept, in bytes.
+/// Largest cached training in buckets, in bytes.
 const MAX_ROUND_BYTES: usize = 16 << 20;
 
-/// A decoded model, and where its remaining bytes are.
+/// A decoded model, and where to read the rest of it.
 #[derive(Debug, Clone)]
 pub struct ModelHandle {
     pub model: Arc<Model>,
     /// The key of the model.
     pub key: Key,
-    /// The stored model whose blocks are read on demand; `None` for a complete model from a BLOB argument.
+    /// The stored model, whose blocks are read on demand; `None` for a complete model from a BLOB argument.
     pub location: Option<BlobLocation>,
     /// Memory for the model, if this call decoded it.
     pub memory: Arc<Reservation>,
@@ -44,7 +44,7 @@ impl ModelHandle {
     }
 }
 
-/// The row of `ltr_models` that holds a model.
+/// The row of `ltr_models` with a model.
 #[derive(Debug, Clone)]
 pub struct BlobLocation {
     pub schema: String,
@@ -59,7 +59,7 @@ static STATES: Mutex<Vec<(usize, Weak<State>)>> = Mutex::new(Vec::new());
 pub struct State {
     /// Whether all functions are registered.
     complete: AtomicBool,
-    /// Functions of new queries.
+    /// Functions fitted for new queries.
     pub fits: FitCache,
     models: BoundedCache<Key, Arc<Model>>,
     warnings: Mutex<Vec<String>>,
@@ -91,9 +91,9 @@ impl State {
         })
     }
 
-    /// The state of a connection. A connection that has functions already, after another load, keeps its state: if this load
-    /// fails half way, old and new functions work together. Functions drop their state before the connection is freed, so a
-    /// later connection at the same address has a new one.
+    /// The state of a connection. If an earlier load registered functions, the connection keeps its state, so that if this
+    /// load fails halfway, old and new functions work together. Functions drop their state before the connection is
+    /// freed, so a later connection at the same address gets a new one.
     pub fn of(connection: &Connection) -> Arc<Self> {
         let database = Database::from_connection(connection).address();
         let mut states = lock(&STATES);
@@ -106,13 +106,13 @@ impl State {
         })
     }
 
-    /// All functions are registered.
+    /// Records that all functions are registered.
     pub fn complete(&self) {
         self.complete.store(true, Ordering::SeqCst);
     }
 
-    /// Runs the body of the SQL function `name` as [`guard`] does. After a load that failed half way it is an error: SQLite
-    /// cannot always remove what was registered.
+    /// Runs the body of the SQL function `name` like [`guard`]. Returns an error after a load that failed halfway, because
+    /// SQLite cannot always remove registered functions.
     pub fn guard<T>(&self, name: &str, body: impl FnOnce() -> Result<T>) -> rusqlite::Result<T> {
         let outcome = guard(name, || {
             if self.complete.load(Ordering::SeqCst) {
@@ -127,7 +127,7 @@ impl State {
         outcome
     }
 
-    /// The cached model with this key, otherwise the one that `decode` returns.
+    /// The cached model with this key, otherwise the model that `decode` returns.
     ///
     /// # Errors
     /// Errors of `decode`.
@@ -140,8 +140,8 @@ impl State {
         Ok(model)
     }
 
-    /// The training in buckets with these bytes: the one of the last call, otherwise the decoded one, which is kept if it
-    /// is small.
+    /// The training in buckets with these bytes: from the last call if equal, otherwise decoded, and cached if it is
+    /// small.
     ///
     /// # Errors
     /// Bytes that are not a state.
@@ -154,7 +154,7 @@ impl State {
         Ok(round)
     }
 
-    /// A statement that uses a table-valued function is being prepared.
+    /// Counts a statement with a table-valued function that is being prepared.
     pub fn count_plan(&self) {
         self.planned.fetch_add(1, Ordering::Relaxed);
     }
@@ -174,7 +174,7 @@ impl State {
         self.models.len()
     }
 
-    /// Stores the warnings of the last training, ranking, evaluation or recommendation; two models can have the same ones.
+    /// Stores the warnings of the last training, ranking, evaluation or recommendation; drops repeats, as from two models.
     pub fn set_warnings(&self, mut warnings: Vec<String>) {
         let mut seen = HashSet::new();
         warnings.retain(|warning| seen.insert(warning.clone()));
@@ -199,15 +199,15 @@ impl State {
         *lock(&self.fts5) = Some(outcome);
     }
 
-    /// Whether an attempt to give `ltr_fts` to FTS5 has failed, so that there may be statements that were prepared before it.
+    /// Whether an attempt to give `ltr_fts` to FTS5 has failed, so that statements may have been prepared without it.
     pub fn fts5_was_late(&self) -> bool {
         self.fts5_was_late.load(Ordering::SeqCst)
     }
 
-    /// Marks that a training runs on this connection until the mark is dropped.
+    /// Marks this connection as training until the mark is dropped.
     ///
     /// # Errors
-    /// A training runs already: a source that trains would never end.
+    /// If training is already running: a source that trains would never end.
     pub fn begin_training(self: &Arc<Self>) -> Result<TrainingMark> {
         if self.training.swap(true, Ordering::SeqCst) {
             let problem =
@@ -220,7 +220,7 @@ impl State {
     /// Makes queries the rows of `ltr_query` until the mark is dropped.
     ///
     /// # Errors
-    /// `ltr_query` has rows already: a view of candidates that searches would never end.
+    /// If `ltr_query` already has rows: a view of candidates that searches would never end.
     pub fn ask(self: &Arc<Self>, asked: Asked) -> Result<AskedMark> {
         let mut running = lock(&self.asked);
         if running.is_some() {
@@ -246,7 +246,7 @@ pub struct Asked {
     pub queries: Vec<Id>,
     /// Parameters as JSON: the option `params` of a search, or the column `params` of judgments. May be empty.
     pub params: Vec<Option<String>>,
-    /// Index of the query being read; past the end for all queries.
+    /// Index of the query being read; past the end means all queries.
     now: AtomicUsize,
 }
 

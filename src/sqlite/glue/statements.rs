@@ -1,14 +1,14 @@
 //! Prepared statements that a table-valued function keeps for its next call.
 //!
-//! The virtual table owns them. `sqlite3_close` disconnects virtual tables, eponymous ones too, before it checks that the
-//! connection has no statement left, so the table finalizes them in time; FTS5 does the same. A table that a statement of the
-//! host uses is disconnected when this statement is finalized: it still counts as a statement of the connection then, so
-//! `sqlite3_close_v2` frees the database later. A statement that itself uses a function of this crate would hold its virtual
-//! table, and with it itself, forever; such statements are not kept.
+//! The virtual table owns them. `sqlite3_close` disconnects virtual tables, including eponymous ones, before it checks
+//! that the connection has no statements left, so the table finalizes them in time; FTS5 does the same. If a statement
+//! of the host uses the table, it is disconnected when that statement is finalized, which still counts as a statement
+//! of the connection then, so `sqlite3_close_v2` frees the database later. A statement that itself uses a function of
+//! this crate would keep the virtual table, and so itself, alive forever; such statements are not kept.
 //!
-//! Facts about a statement (which table a name means, the roles of its columns) is valid until the schema changes. A
-//! guard statement notices this: SQLite prepares it again after each change of the schemas `main` and `temp`, of functions,
-//! collations, pragmas, the authorizer, and after DETACH. With other attached databases nothing is kept.
+//! Facts about a statement (which table a name means, the roles of its columns) are valid until the schema changes. A
+//! guard statement detects changes: SQLite prepares it again after each change of the schemas `main` and `temp`, of
+//! functions, collations, pragmas, the authorizer, and after DETACH. If other databases are attached, nothing is kept.
 
 #![allow(unsafe_code, reason = "rusqlite's statements borrow the connection that is kept with them")]
 
@@ -44,7 +44,7 @@ pub struct Statements {
     /// The connection of the statements.
     pub connection: Rc<Connection>,
     state: Arc<State>,
-    /// How often all statements were dropped.
+    /// How many times all statements were dropped.
     generation: Cell<u64>,
 }
 
@@ -56,7 +56,7 @@ pub struct Ticket {
 }
 
 impl Statements {
-    /// Without statements.
+    /// Starts without statements.
     ///
     /// # Safety
     /// The database must stay open until this value is dropped.
@@ -111,7 +111,7 @@ impl Statements {
         Rc::clone(&kept.iter().find(|kept| kept.key == key)?.facts).downcast().ok()
     }
 
-    /// Takes a statement out, with its facts. A nested call does not find it.
+    /// Removes a statement, with its facts, so that nested calls do not find it.
     pub fn take<T: 'static>(&self, key: &str) -> Option<(Statement<'_>, Rc<T>)> {
         let mut kept = self.kept.borrow_mut();
         let position = kept.iter().position(|kept| kept.key == key)?;
@@ -119,7 +119,7 @@ impl Statements {
         Some((statement, facts.downcast().ok()?))
     }
 
-    /// Keeps a statement that was made or taken in the call of this ticket; drops it if it must not be kept.
+    /// Keeps a statement made or taken in the call with this ticket, or drops it if it must not be kept.
     pub fn keep(&self, ticket: Ticket, key: String, mut statement: Statement<'_>, facts: Rc<dyn Any>) {
         let now = Ticket { generation: self.generation.get(), planned: self.state.planned() };
         if now != ticket || self.guard.borrow().is_none() || !is_first_version(&statement) {

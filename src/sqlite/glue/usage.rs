@@ -1,8 +1,8 @@
-//! Error messages for wrong calls (rule 13.10). They show the right call, unlike SQLite's `no such function` and `wrong number of
-//! arguments`.
+//! Error messages for wrong calls (rule 13.10). Unlike SQLite's `no such function` and `wrong number of arguments`,
+//! they show the right call.
 //!
 //! SQLite prefers a function with the exact number of arguments. So every name also has a function for any number of
-//! arguments, which fails. A function and a table-valued function may have one name.
+//! arguments, which fails. A scalar function and a table-valued function may share a name.
 
 use rusqlite::Connection;
 use rusqlite::functions::{Aggregate, Context, FunctionFlags, WindowAggregate};
@@ -12,7 +12,7 @@ use super::guard::guard;
 use super::vtab::TableFunction;
 use crate::base::{Error, Result};
 
-/// Nothing happens in a call of a wrong form.
+/// Wrong calls have no effects.
 const FLAGS: FunctionFlags = FunctionFlags::SQLITE_UTF8.union(PURE);
 
 /// The error for this number of arguments.
@@ -21,7 +21,7 @@ pub fn wrong_number(found: usize, usage: &str) -> Error {
     Error::Unsupported(format!("got {found} argument{plural}; call {usage}"))
 }
 
-/// Answers calls of a scalar function with a number of arguments that it does not accept.
+/// Answers calls of a scalar function with a wrong number of arguments.
 pub fn answer_scalar(connection: &Connection, function: &'static ScalarFunction) -> rusqlite::Result<()> {
     if function.arities().contains(&-1) {
         return Ok(());
@@ -30,13 +30,13 @@ pub fn answer_scalar(connection: &Connection, function: &'static ScalarFunction)
     answer(connection, function.name, move |found| wrong_number(found, &usage))
 }
 
-/// Answers calls of a table-valued function outside of FROM.
+/// Answers calls of a table-valued function outside FROM.
 pub fn answer_table(connection: &Connection, function: &'static TableFunction) -> rusqlite::Result<()> {
     let error = format!("it is a table-valued function; call SELECT * FROM {}", function.usage());
     answer(connection, function.name, move |_| Error::Unsupported(error.clone()))
 }
 
-/// Registers a function that fails. `error`: from the number of arguments.
+/// Registers a function that always fails. `error`: makes the error from the number of arguments.
 fn answer(
     connection: &Connection,
     name: &'static str,
@@ -48,13 +48,13 @@ fn answer(
     })
 }
 
-/// An aggregate that fails.
+/// An aggregate that always fails.
 struct WrongAggregate {
     name: &'static str,
     usage: String,
 }
 
-/// Answers calls of an aggregate with a number of arguments that it does not accept.
+/// Answers calls of an aggregate with a wrong number of arguments.
 pub fn answer_aggregate(
     connection: &Connection,
     name: &'static str,

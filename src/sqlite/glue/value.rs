@@ -19,7 +19,7 @@ pub enum Output {
     /// JSON text.
     Json(serde_json::Value),
     Blob(Vec<u8>),
-    /// An identifier in its own storage class.
+    /// An identifier, with its storage class.
     Id(Id),
 }
 
@@ -29,7 +29,7 @@ macro_rules! row {
 }
 pub(crate) use row;
 
-/// The conversions of one type after the other: `type => |value| variant`.
+/// One conversion per type: `type => |value| variant`.
 macro_rules! from_each {
     ($($type:ty => |$value:ident| $output:expr),+ $(,)?) => {
         $(impl From<$type> for Output {
@@ -97,12 +97,12 @@ pub fn id_of(value: ValueRef<'_>) -> Id {
     }
 }
 
-/// The identifier in a source row. Empty text counts as NULL: a CSV import writes it for a missing value.
+/// The identifier in a source row. Empty text counts as NULL, because CSV imports use it for missing values.
 pub fn row_id(value: ValueRef<'_>) -> Id {
     if value == ValueRef::Text(b"") { Id::Null } else { id_of(value) }
 }
 
-/// The number in an INTEGER, a REAL or a TEXT that is a well-formed number: a CSV import makes everything TEXT.
+/// The number in an INTEGER, a REAL, or a TEXT that is a well-formed number, because CSV imports make everything TEXT.
 #[inline]
 pub fn number_of(value: ValueRef<'_>) -> Option<f64> {
     match value {
@@ -124,7 +124,7 @@ pub fn category_value(value: ValueRef<'_>) -> Option<CategoryValue<'_>> {
     }
 }
 
-/// The whole number in an INTEGER, or in a REAL without a fraction: JavaScript binds every number as REAL.
+/// The whole number in an INTEGER, or in a REAL without a fraction, because JavaScript binds every number as REAL.
 pub fn whole_of(value: ValueRef<'_>) -> Option<i64> {
     match value {
         ValueRef::Integer(value) => Some(value),
@@ -147,10 +147,10 @@ pub fn describe(value: ValueRef<'_>) -> String {
     }
 }
 
-/// SQLite's message without the text of the statement.
+/// SQLite's message without the statement text.
 ///
-/// Static builds of rusqlite append ` in <statement> at offset <number>`. The loadable build does not, and has no error
-/// variant that could be matched instead.
+/// Static builds of rusqlite append ` in <statement> at offset <number>`. The loadable build does not, and there is no
+/// error variant to match instead.
 pub fn message(error: &rusqlite::Error) -> String {
     let mut text = error.to_string();
     let starts = |rest: &str| {
@@ -164,8 +164,8 @@ pub fn message(error: &rusqlite::Error) -> String {
     text
 }
 
-/// An error of the database. `otherwise` makes it, unless the call was interrupted; a lock of another connection keeps
-/// its text.
+/// A database error. `otherwise` makes it, unless the call was interrupted; an error about another connection's lock
+/// keeps its text.
 pub fn from_host(error: &rusqlite::Error, otherwise: impl FnOnce(String) -> Error) -> Error {
     match error.sqlite_error_code() {
         Some(ErrorCode::OperationInterrupted) => Error::Interrupted,
@@ -177,7 +177,7 @@ pub fn from_host(error: &rusqlite::Error, otherwise: impl FnOnce(String) -> Erro
     }
 }
 
-/// Bytes of a text argument. It is copied several times, into statements and messages.
+/// Longest text argument (bytes). Arguments are copied several times, into statements and messages.
 const LONGEST_TEXT: usize = 1 << 20;
 
 /// A text argument: a name, a source, options.
@@ -192,13 +192,13 @@ pub fn text_argument(what: &str, value: ValueRef<'_>) -> Result<String> {
             format!("text of at most {LONGEST_TEXT} bytes"),
         )),
         ValueRef::Text(bytes) => String::from_utf8(bytes.to_vec())
-            .map_err(|_| Error::value(what, "text that is not UTF-8", "text in UTF-8")),
+            .map_err(|_| Error::value(what, "text that is not UTF-8", "UTF-8 text")),
         other => Err(Error::value(what, describe(other), "text")),
     }
 }
 
-/// The values of a JSON object as an array, ordered by the model's columns. A missing key is
-/// null.
+/// The values of a JSON object as an array, in the order of the model's columns. Missing keys
+/// become null.
 fn named_values(value: ValueRef<'_>, model: &Model) -> Option<String> {
     let ValueRef::Text(bytes) = value else { return None };
     let is_object = bytes.len() <= LONGEST_VECTOR && bytes.trim_ascii_start().starts_with(b"{");
@@ -217,8 +217,9 @@ fn named_values(value: ValueRef<'_>, model: &Model) -> Option<String> {
     serde_json::to_string(&names.iter().map(value).collect::<Vec<_>>()).ok()
 }
 
-/// A vector of finite numbers: a BLOB of little-endian `f32`, a JSON array, or with a model a JSON object by names. The features of a model have its number, which
-/// is checked before more of them are copied, and missing ones count as in its training. Without a model they are NaN.
+/// A vector of finite numbers: a BLOB of little-endian `f32`, a JSON array, or with a model a JSON object by names.
+/// With a model, the number of features is checked before any are copied, and missing ones are filled as in training.
+/// Without a model they are NaN.
 ///
 /// # Errors
 /// A value in a different format; infinities; missing values that the model does not allow.
@@ -289,7 +290,7 @@ fn mixed_vector(what: &str, value: ValueRef<'_>, model: &Model) -> Result<Vec<f6
     }
     let number_in = |at: usize, text: &str| {
         let (number, may_be_missing) = match card.quantities.of(&card.features[at]) {
-            // A date needs the time of the query.
+            // A date needs the query time.
             Some(form) => (form.value(text), !form.is_age()),
             None => (text_number(text), is_missing_mark(text.trim())),
         };
@@ -299,7 +300,7 @@ fn mixed_vector(what: &str, value: ValueRef<'_>, model: &Model) -> Result<Vec<f6
     for (Strict(value), input) in values.iter().zip(inputs) {
         match (input, value) {
             (InputColumn::Number(at), serde_json::Value::Null) => features[at] = f64::NAN,
-            // As in the rows of a source, a text may be a number.
+            // As in source rows, text may be a number.
             (InputColumn::Number(at), value) => {
                 if let Some(number) = value.as_f64().or_else(|| number_in(at, value.as_str()?)) {
                     features[at] = number;
@@ -321,7 +322,7 @@ fn mixed_vector(what: &str, value: ValueRef<'_>, model: &Model) -> Result<Vec<f6
     Ok(features)
 }
 
-/// A category value in a JSON array. SQLite uses 1 and 0 for true and false.
+/// A category value in a JSON array. True and false are 1 and 0 in SQLite.
 fn json_category_value(value: &serde_json::Value) -> Option<CategoryValue<'_>> {
     match value {
         serde_json::Value::Null => Some(CategoryValue::Null),
@@ -344,7 +345,7 @@ fn json_category_value(value: &serde_json::Value) -> Option<CategoryValue<'_>> {
 /// # Errors
 /// A value in a different format; NaN and infinities; a text of more than [`LONGEST_VECTOR`] bytes.
 pub fn query_values(what: &str, value: ValueRef<'_>) -> Result<Vec<QueryValue>> {
-    // A longer one would be read without a check for interrupts.
+    // Reading does not check for interrupts, so limit the length.
     if let ValueRef::Text(bytes) | ValueRef::Blob(bytes) = value
         && bytes.len() > LONGEST_VECTOR
     {
@@ -379,7 +380,7 @@ fn query_entry(value: &serde_json::Value) -> Option<QueryValue> {
     }
 }
 
-/// A query feature in a separate column. Text stays text: the other values of its column decide whether it is a number.
+/// A query feature in a separate column. Text stays text: whether it is a number depends on the other values of its column.
 pub fn query_value(value: ValueRef<'_>) -> Option<QueryValue> {
     match value {
         ValueRef::Null => Some(QueryValue::Missing),

@@ -49,12 +49,12 @@ pub struct Call<'a> {
     pub arguments: &'a [Option<ValueRef<'a>>],
     /// The value that column 0 must equal, if the function has a [`TableFunction::rank_column`].
     pub only: Option<Id>,
-    /// Whether the rows come by rank and query; otherwise by query and rank.
+    /// Whether rows are ordered by rank and query, otherwise by query and rank.
     pub by_rank: bool,
 }
 
 impl<'a> Call<'a> {
-    /// The values after the options: all from this index on, up to the last given one.
+    /// The values after the options: from this index up to the last one given.
     pub fn values(&self, first: usize) -> Vec<ValueRef<'a>> {
         let values = self.arguments.get(first..).unwrap_or_default();
         let given = values.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
@@ -69,7 +69,7 @@ impl<'a> Call<'a> {
         call_options(Database::from_connection(self.connection), self.arguments[index], used)
     }
 
-    /// An argument; NULL if it is not given.
+    /// An argument; NULL if absent.
     pub fn argument(&self, index: usize) -> ValueRef<'a> {
         self.arguments[index].unwrap_or(ValueRef::Null)
     }
@@ -102,16 +102,16 @@ pub struct TableFunction {
     pub direct_only: bool,
     /// Whether it reads files, which a host can deny.
     pub reads_files: bool,
-    /// The column of ranks of a function whose column 0 has queries. It filters by [`Call::only`], which SQLite does not check
-    /// again, and returns its rows by query and rank, or by rank and query. Both identify a row, so row ids do not depend on
-    /// the filter; FULL JOIN identifies rows by them. Rows of other functions are numbered.
+    /// The rank column of a function whose column 0 has queries. The function filters by [`Call::only`], which SQLite
+    /// does not check again, and returns rows by query and rank, or by rank and query. Query and rank identify a row,
+    /// so row ids do not depend on the filter; FULL JOIN uses row ids. Rows of other functions are numbered.
     pub rank_column: Option<usize>,
-    /// Whether its rows are the queries of the running call: few, in memory, and independent of the schema, so statements that
-    /// use it may be kept.
+    /// Whether the rows are the queries of the running call: few, in memory, and independent of the schema, so
+    /// statements that use the function may be kept.
     pub lists_queries: bool,
     /// The description in EXPLAIN QUERY PLAN.
     pub plan: &'static CStr,
-    /// Computes its rows.
+    /// Computes the rows.
     pub execute: fn(&Call<'_>) -> Result<OutputRows>,
 }
 
@@ -142,7 +142,7 @@ impl TableFunction {
         self.forms.map_or_else(|| format!("{}({})", self.name, self.signature), str::to_owned)
     }
 
-    /// The same function, also for views and triggers.
+    /// The same function, also allowed in views and triggers.
     pub const fn innocuous(self) -> Self {
         Self { direct_only: false, ..self }
     }
@@ -175,7 +175,7 @@ struct Cursor<'vtab> {
     statements: Rc<Statements>,
     rows: Option<OutputRows>,
     current: Option<Vec<Output>>,
-    /// Values of the hidden columns: the arguments. BLOBs are NULL here, because a model may be large.
+    /// Values of the hidden columns: the arguments. BLOBs are NULL here, because models may be large.
     hidden: Vec<Output>,
     row_id: i64,
     phantom: PhantomData<&'vtab ()>,
@@ -206,7 +206,7 @@ impl Aux {
             .map_err(|_| Error::Internal("a zero byte in a column name".to_owned()))
     }
 
-    /// The constraint that gives each parameter, then the one that filters column 0. `None`: a parameter is given, but
+    /// The constraint for each parameter, then the constraint that filters column 0. `None`: a parameter is given, but
     /// not in this plan.
     fn constraints(&self, info: &IndexInfo) -> Option<Vec<Option<usize>>> {
         let (columns, parameters) = (self.columns, self.parameters.names.len());
@@ -229,7 +229,7 @@ impl Aux {
         Some(given)
     }
 
-    /// Chooses the values that `filter` receives; false if SQLite must plan differently.
+    /// Chooses the values that `filter` receives; false if SQLite must choose another plan.
     fn plan(&self, info: &mut IndexInfo) -> bool {
         let Some(given) = self.constraints(info) else { return false };
         // 1. Values that `filter` receives, in order. SQLite need not check them again.
@@ -245,7 +245,7 @@ impl Aux {
         bits |= self.order(info) << given.len();
         info.set_idx_num(bits);
         info.set_idx_cstr(self.function.plan);
-        // Cost. SQLite also plans each branch of an OR alone, without the arguments: such a plan must lose, not fail.
+        // Cost. SQLite also plans each branch of an OR separately, without the arguments. Such plans must lose, not fail.
         let complete = given[..self.parameters.required].iter().all(Option::is_some);
         let only = given[self.parameters.names.len()].is_some();
         let (cost, rows) = match (complete, only) {
@@ -267,7 +267,7 @@ impl Aux {
         Err(Error::Unsupported(format!("argument '{name}' is missing; call {usage}")))
     }
 
-    /// The number (from 1) of an order that satisfies ORDER BY, marked as consumed; 0 without one.
+    /// The number (from 1) of an order that satisfies ORDER BY, marked as consumed; 0 if none does.
     fn order(&self, info: &mut IndexInfo) -> c_int {
         let asked: Vec<(c_int, bool)> =
             info.order_bys().map(|order| (order.column(), order.is_order_by_desc())).collect();
@@ -292,8 +292,8 @@ fn is_binary(info: &IndexInfo, constraint: usize) -> bool {
     info.collation(constraint).is_ok_and(|name| name.eq_ignore_ascii_case("BINARY"))
 }
 
-/// Gives SQLite the text of an error of a table. The error that is returned has no text for rusqlite to copy: it would abort
-/// the process if SQLite had no memory for it.
+/// Gives SQLite the text of a table's error. The returned error has no text for rusqlite to copy, because that would abort
+/// the process if SQLite ran out of memory.
 fn reported(error: rusqlite::Error, table: *mut ffi::sqlite3_vtab) -> rusqlite::Error {
     let (code, text) = match error {
         rusqlite::Error::SqliteFailure(error, text) => (error.extended_code, text.unwrap_or_default()),
@@ -343,7 +343,7 @@ unsafe impl<'vtab> VTab<'vtab> for Table<'vtab> {
             let statements = unsafe { Statements::new(db.handle(), &aux.state) }?;
             Ok((aux.declaration()?, Rc::new(statements)))
         });
-        // Only `best_index` can pass SQLite an error text. It also refuses a library that was not loaded completely.
+        // Only `best_index` can pass SQLite an error text. It also rejects a library that was not loaded completely.
         let (declaration, statements) = made.map_err(|_| failure(ffi::SQLITE_INTERNAL))?;
         let base = UnsafeCell::default();
         Ok((Cow::Owned(declaration), Self { base, aux, statements, phantom: PhantomData }))
@@ -400,7 +400,7 @@ impl Cursor<'_> {
         self.advance()
     }
 
-    /// Runs a step of the call. A failed step reports no warnings.
+    /// Runs a step of the call. Failed steps report no warnings.
     fn guard(&mut self, body: impl FnOnce(&mut Self) -> Result<()>) -> rusqlite::Result<()> {
         let outcome = guard(self.aux.function.name, || body(self));
         outcome.map_err(|error| {
@@ -454,7 +454,7 @@ unsafe impl VTabCursor for Cursor<'_> {
 mod tests {
     use super::*;
 
-    /// Panics at the row that its argument gives.
+    /// Panics at the row given by its argument.
     const PANICS: TableFunction = TableFunction::new("panics", "a", "[row]", panics);
 
     #[expect(clippy::unnecessary_wraps, reason = "the signature of a table function")]
