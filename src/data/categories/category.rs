@@ -4,7 +4,7 @@
 //! * 2.18: Which columns are categories: `learn.rs`.
 //! * 2.19: A category has a feature for each of its values, one for all other values, and one for NULL. One of them is 1.
 //! * 2.20: Values are compared as text: the number 1 and the text '1' are the same value. Case, blanks and Unicode
-//! forms matter.
+//!   forms matter.
 //! * 2.23: With many values, the mean relevance of the value is an additional feature: `means.rs`.
 //!
 //! A model's features are numbers first, then the features of categories, sorted by column name.

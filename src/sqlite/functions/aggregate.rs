@@ -3,7 +3,7 @@
 //! Rules (docs/reference/rules.md, 8):
 //! * 8.1: `f(relevance, score [, k] [, options])`, or `ltr_metric(name, judgment, score [, options])`.
 //! * 8.2: A judgment is a relevance or a JSON array of subtopics. Values that are not finite numbers are errors, except
-//! a NULL score.
+//!   a NULL score.
 //! * 8.3: `k` is a whole number from 1. NULL options count as absent.
 //! * 8.4: All arguments except the judgment and the score must be the same in every row of a group.
 //! * 8.5: A group without rows, or for which the metric is undefined, gives NULL.

@@ -1,12 +1,12 @@
 //! `ltr_click_models`, `ltr_propensities(log [, options])` and `ltr_judgments(log [, options])`: click models.
 //!
 //! Rules (docs/reference/rules.md, 16):
-//! * 16.3: `ltr_propensities` has a row per position: how much more often users examine it than the first, with the standard
-//!   error, which is NULL where the log does not determine it.
-//! * 16.4: `ltr_judgments` has a row per query and document of the log, in the order of their ids.
-//! * 16.5: With `"model": "auto"` each model is fitted to seven of eight impressions, and the one with the largest likelihood of
-//!   the others is fitted to all. Ties: the first in `ltr_click_models`. A log that does not determine most judgments has the
-//!   position-based model.
+//! * 16.3: `ltr_propensities` has a row per position: how often users examine it relative to the first, with the standard
+//!   error, which is NULL if the log does not determine it.
+//! * 16.4: `ltr_judgments` has a row per query and document of the log, ordered by id.
+//! * 16.5: With `"model": "auto"`, each model is fitted to seven of eight impressions, and the one with the largest
+//!   likelihood on the others is fitted to all. Ties: the first in `ltr_click_models`. If the log does not determine
+//!   most judgments, the position-based model is used.
 //! * 16.10: The option `propensities` gives them, as in `ltr_evaluate_clicks`.
 
 use crate::base::{Control, Error, Params, Reservation, Result};
@@ -41,7 +41,7 @@ pub const JUDGMENTS: TableFunction = TableFunction::new(
     judgments,
 );
 
-/// The models; with a log, how well they predict held-out impressions.
+/// The models and, with a log, how well they predict held-out impressions.
 fn click_models(call: &Call<'_>) -> Result<OutputRows> {
     let measured = if call.arguments[0].is_some() {
         let arguments = Arguments::new(call, Use::ClickModels)?;
@@ -101,7 +101,7 @@ impl Arguments {
         self.limits.run(|_| Ok(clicks::fitted(counted, model, all)))
     }
 
-    /// How well each model of the log predicts held-out impressions, by one more pass.
+    /// How well each model of the log predicts held-out impressions, measured in another pass.
     fn predictions(&self, log: &LogSource<'_>, counted: &Counted) -> Result<Vec<Prediction>> {
         let fit = |model| self.fitted(counted, model, false);
         let fits = (0..counted.models.len()).map(fit).collect::<Result<_>>()?;
@@ -159,7 +159,7 @@ struct Positions {
     examination: Examination,
     /// By pair.
     determined: Vec<f64>,
-    /// Whether most rows of the log are of determined pairs.
+    /// Whether most rows of the log belong to determined pairs.
     is_determined: bool,
     _memory: Reservation,
 }
@@ -190,7 +190,8 @@ impl Positions {
     }
 }
 
-/// The models to count a log for, and how many of them to choose from; the last one is position-based otherwise.
+/// The models for which to count a log, and how many of them to choose from; if there is another one, it is the
+/// position-based model, last.
 fn models(name: &str, is_given: bool) -> Result<(Vec<&'static ClickModel>, usize)> {
     let mut models = match name {
         "auto" if is_given => Vec::new(),

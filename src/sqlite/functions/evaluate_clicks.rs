@@ -89,8 +89,8 @@ impl<'a> ClickRequest<'a> {
         ranking.check_features(
             "make judgments of the log with ltr_judgments, and evaluate these with ltr_evaluate",
         )?;
-        // 2. The log is read without features. The columns of the query and the document have their names from the
-        //    training, if the log has these columns.
+        // 2. The log is read without features. The query and document columns have the same names as in training,
+        //    if the log has these columns.
         let names = ranking.source.columns(call.connection, &ranking.limits)?;
         let mut log_options = with_columns(&options, |key| LOG_KEYS.contains(&key));
         for role in ["query", "doc"] {

@@ -236,7 +236,7 @@ fn drafted(data: &Dataset, best: [&[u32]; 2], request: &InterleaveRequest<'_>) -
 //
 // Rules (docs/reference/rules.md, 18):
 // * 18.7: One row. The ranking with more clicks wins a list; ties count as half a win for each, and lists without a
-// click do not count.
+//   click do not count.
 // * 18.8: `p_value` comes from the two-sided score test, which the interval inverts. Lists are taken to be independent.
 
 const RESULT_PARAMETERS: &str = "log [, options] [, value1, ...]";

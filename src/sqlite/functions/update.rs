@@ -7,7 +7,7 @@
 //!   epoch in row order, and neither `scale` nor `missing` depends on all rows.
 //!
 //! * 5.18: The version is stored only if the argument still names the version that was read; otherwise the option
-//! `on_conflict` decides.
+//!   `on_conflict` decides.
 //!
 //! Features are matched by name as in `ltr_rank`; if the source only has judgments, they come from the model's view.
 //! The stored scaling and means are applied. Models of algorithms without updates

@@ -1,7 +1,7 @@
-//! Views of candidates: `CREATE VIEW ... FROM ltr_query AS q JOIN ...`, and what changed in them since a training.
+//! Views of candidates: `CREATE VIEW ... FROM ltr_query AS q JOIN ...`, and what changed in them since training.
 //!
-//! A model keeps the name of its view, never a statement that it would run: SQLite's rules for views hold, and a stranger's
-//! model can only name a view that the database already has.
+//! A model stores the name of its view, never a statement to run. So SQLite's rules for views apply, and an untrusted model
+//! can only name a view that already exists in the database.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -28,7 +28,7 @@ const EXAMPLE: &str = "CREATE VIEW candidates AS SELECT q.query AS query_id, doc
 type Entry = (String, String, String);
 
 impl Source {
-    /// The view of candidates with this name, as it is now.
+    /// The current view of candidates with this name.
     ///
     /// # Errors
     /// No such view in the schema; a view that SQLite refuses; the schema `temp`.
@@ -45,7 +45,7 @@ impl Source {
         }
         let entries =
             retry_busy(limits, || entries(connection, schema).map_err(|error| from_host(&error, problem)))?;
-        // 1. The name, also with its schema.
+        // 1. The name, possibly with a schema.
         let own_schema = |(of, name): (String, String)| of.eq_ignore_ascii_case(schema).then_some(name);
         let bare = schema_and_name(name).and_then(own_schema);
         let mut names = [Some(name), bare.as_deref()].into_iter().flatten();
@@ -71,7 +71,7 @@ impl Source {
             )));
         }
         let source = Self::view(&name, &format!("{}.{}", quote(schema), quote(&name)));
-        // The statement shows whether SQLite accepts the view, before a call reads rows.
+        // Prepare a statement, to check that SQLite accepts the view before a call reads rows.
         retry_busy(limits, || {
             let prepared = sql::prepare(connection, &source.select);
             prepared.map(drop).map_err(|error| source.view_error(&error))
@@ -79,10 +79,10 @@ impl Source {
         Ok((source, CandidateView { name, judged: Default::default(), sql, tables }))
     }
 
-    /// A model's view of candidates, with a warning if it, or what it reads, has changed since the training.
+    /// A model's view of candidates, with a warning if the view, or anything it reads, has changed since training.
     ///
     /// # Errors
-    /// As [`Self::candidates`]; if the view is missing, the message has its CREATE statement.
+    /// Like [`Self::candidates`]; if the view is missing, the message contains its CREATE statement.
     pub fn of_model(
         connection: &Connection,
         schema: &str,
@@ -115,7 +115,7 @@ impl Source {
         Ok(source)
     }
 
-    /// An error of SQLite about a view of candidates.
+    /// An SQLite error about a view of candidates.
     fn view_error(&self, error: &rusqlite::Error) -> Error {
         from_host(error, |problem| {
             let is_unsafe = problem.starts_with("unsafe use of");
@@ -142,7 +142,7 @@ fn view_exists(connection: &Connection, schema: &str, name: &str) -> rusqlite::R
     sql::query_row(connection, &sql, [name], |_| Ok(())).optional().map(|found| found.is_some())
 }
 
-/// The tables and views of a schema, by their names in lower case.
+/// The tables and views of a schema, by lowercase name.
 fn entries(connection: &Connection, schema: &str) -> rusqlite::Result<BTreeMap<String, Entry>> {
     let query = format!(
         "SELECT type, name, sql FROM {}.sqlite_master WHERE type IN ('table', 'view') AND sql IS NOT NULL",
@@ -157,7 +157,8 @@ fn entries(connection: &Connection, schema: &str) -> rusqlite::Result<BTreeMap<S
 }
 
 /// A view and the tables and views whose names occur in its text, or in the text of a view or virtual table among them, with
-/// the hashes of their CREATE statements. It can only be too many. Whether one of the texts has the word `ltr_query`.
+/// the hashes of their CREATE statements; possibly too many, but never too few. Also whether one of the texts has the
+/// word `ltr_query`.
 fn tables_read(entries: &BTreeMap<String, Entry>, view: &str) -> (Vec<(String, u64)>, bool) {
     let mut visited = HashSet::from([view.to_ascii_lowercase()]);
     let mut open = vec![view.to_ascii_lowercase()];
@@ -198,7 +199,7 @@ fn is_virtual(sql: &str) -> bool {
     sql.get(..14).is_some_and(|start| start.eq_ignore_ascii_case("CREATE VIRTUAL"))
 }
 
-/// Words of an SQL text, in lower case.
+/// The words of an SQL text, in lowercase.
 fn words(sql: &str) -> HashSet<String> {
     words_of(&sql.to_ascii_lowercase()).map(str::to_owned).collect()
 }

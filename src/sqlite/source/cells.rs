@@ -1,4 +1,4 @@
-//! Values of a row, and what messages say about them.
+//! Values of a row, and their descriptions in messages.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -10,10 +10,10 @@ use crate::base::text_number;
 use crate::data::{Form, Seen, numbers_by_key};
 use crate::sqlite::glue::{describe, number_of};
 
-/// Days since 1970-01-01 of queries. Numbers below are probably years, numbers above seconds.
+/// Days since 1970-01-01 of queries. Smaller numbers are probably years, larger ones seconds.
 const DAYS: std::ops::Range<f64> = 3653.0..1e6;
 
-/// The last JSON object that was read, and its numbers.
+/// The JSON object read last, and its numbers.
 #[derive(Default)]
 pub struct LastObject {
     text: RefCell<Vec<u8>>,
@@ -71,12 +71,12 @@ pub fn seen(value: ValueRef<'_>) -> Seen<'_> {
     }
 }
 
-/// Whether a text begins with a letter, so it's no JSON array or object.
+/// Whether a text begins with a letter, so it is not a JSON array or object.
 pub fn is_words(text: &[u8]) -> bool {
     text.trim_ascii_start().first().is_some_and(u8::is_ascii_alphabetic)
 }
 
-/// A feature that is not a number, for messages. CSV imports make missing values empty texts.
+/// A feature that is not a number, for messages. CSV imports turn missing values into empty texts.
 pub fn no_number(found: ValueRef<'_>, column: &str) -> String {
     let text = describe(found);
     match found {

@@ -1,8 +1,8 @@
 //! Judgments of documents whose features come from a view of candidates.
 //!
-//! A reader of the view takes each judged column from here: it looks a row up by query and document, and skips rows that
-//! nobody judged. A document id that is an INTEGER on one side and the same number as TEXT on the other is the same document,
-//! as in SQL's comparison of such columns.
+//! A reader of the view gets all judged columns from here. It looks up rows by query and document, and skips unjudged
+//! rows. An INTEGER document id on one side and the same number as TEXT on the other are the same document, as when SQL
+//! compares such columns.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -31,7 +31,7 @@ pub(super) enum JudgedColumn {
 pub(super) struct JudgedNames {
     /// Query, document and relevance.
     pub ids: [String; 3],
-    /// The column `determined`; empty without such a column.
+    /// The column `determined`, if it exists.
     pub determined: String,
     /// The columns without a role.
     pub ignored: Vec<String>,
@@ -41,22 +41,22 @@ pub(super) struct JudgedNames {
 pub struct JudgedDocuments {
     /// The judgments, without features.
     pub data: Dataset,
-    /// Mean of the column `determined`, if there is one.
+    /// Mean of the column `determined`, if it exists.
     pub determined: Option<(String, f64)>,
     /// The columns of query, document and relevance.
     pub ids: [String; 3],
-    /// Columns of the source without a role.
+    /// Source columns without a role.
     pub ignored: Vec<String>,
     /// Each query's parameters for `ltr_query`; empty if no query has parameters.
     pub params: Vec<Option<String>>,
-    /// Number of queries whose documents all have the relevance NULL.
+    /// Number of queries in which the relevance of every document is NULL.
     pub unjudged_queries: usize,
     columns: Vec<(String, JudgedColumn)>,
     returned: Mutex<Returned>,
     memory: Reservation,
 }
 
-/// Counts of the candidates that a view returned.
+/// Counts of the candidates returned by a view.
 #[derive(Clone, Default)]
 struct Returned {
     /// Whether it returned each judged document.
@@ -67,12 +67,12 @@ struct Returned {
     unjudged: usize,
     /// An unjudged candidate, for messages.
     example: Option<Id>,
-    /// For columns of features: how many of them have NULL.
+    /// For each feature column, how many of these are NULL.
     nulls: BTreeMap<String, usize>,
 }
 
 impl JudgedDocuments {
-    /// Judged documents without candidates yet. `columns`: the judged columns that a reader of the view takes from here.
+    /// Judged documents without candidates yet. `columns`: the judged columns that a reader of the view gets from here.
     pub(super) fn new(
         data: Dataset,
         report: ReadReport,
@@ -107,7 +107,7 @@ impl JudgedDocuments {
         Ok(judged_scores)
     }
 
-    /// Scores for the best order of the returned documents: the grades; negative infinity for other documents.
+    /// Scores for the best order of the returned documents: their grades, and negative infinity for other documents.
     pub fn best_scores(&self) -> Vec<f64> {
         let place = |(grade, found): (&f64, &bool)| if *found { *grade } else { f64::NEG_INFINITY };
         self.data.relevance.iter().zip(&lock(&self.returned).found).map(place).collect()
@@ -139,14 +139,14 @@ impl JudgedDocuments {
         }
     }
 
-    /// Forgets what the view returned: it is read again.
+    /// Forgets what the view returned, because it is read again.
     pub(super) fn begin(&self) {
         let returned = vec![false; self.data.n_docs()];
         *lock(&self.returned) =
             Returned { found: returned, answered: vec![false; self.data.n_queries()], ..Returned::default() };
     }
 
-    /// The judgments of a candidate: its query and the rows. Usually one row; empty if unjudged.
+    /// A candidate's judgments: the query and the rows. Usually one row; empty if unjudged.
     ///
     /// # Errors
     /// A missing query, or one that was not asked for.
@@ -191,11 +191,11 @@ impl JudgedDocuments {
         nulls.into_iter().filter(is_feature).map(warning).collect()
     }
 
-    /// A document with an id as INTEGER and as TEXT in one query: a candidate could be either.
+    /// A document whose id occurs as INTEGER and as TEXT in one query, so a candidate could be either.
     pub(super) fn in_two_types(&self) -> Option<(&Id, &Id)> {
         (0..self.data.n_queries()).find_map(|query| {
             let ids = &self.data.doc_ids[self.data.rows(query)];
-            // Ids are in the order of their types.
+            // Ids are ordered by type.
             if ids.first()?.type_name() == ids.last()?.type_name() {
                 return None;
             }
@@ -209,7 +209,7 @@ impl JudgedDocuments {
         self.data.query_ids.binary_search(id).ok()
     }
 
-    /// The rows of a document in a query, which are in the order of the ids.
+    /// The rows of a document in a query. Rows are ordered by id.
     fn rows(&self, query: usize, doc: &Id) -> Vec<usize> {
         let rows = self.data.rows(query);
         let ids = &self.data.doc_ids[rows.clone()];
@@ -267,7 +267,7 @@ impl JudgedDocuments {
         ))
     }
 
-    /// The mean metric of the best order of the returned documents, among all judged documents.
+    /// The mean metric of the best order of the returned documents, relative to all judged documents.
     fn best(&self, metric: &Metric) -> Option<f64> {
         let scores = self.best_scores();
         let mut mean = Mean::new(metric.def(), Undefined::Skip);

@@ -1,4 +1,4 @@
-//! Reads a source of judgments alone, and the view of candidates for its queries.
+//! Reads a source that only has judgments, and the view of candidates for its queries.
 //!
 //! The option `columns` names roles in both: query, document, relevance and weights in the judgments, all others in the view.
 
@@ -28,13 +28,13 @@ pub const PARAMS: &str = "params";
 /// Treatment of unjudged candidates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unjudged {
-    /// They are not read.
+    /// Skip them.
     Skipped,
-    /// They are read without a judgment.
+    /// Read them without a judgment.
     Kept,
 }
 
-/// Reads the judgments of a source. `trained`: the view of a model, whose columns of judgments are found again.
+/// Reads the judgments of a source. `trained`: the view of a model, for which the same judgment columns are used.
 ///
 /// # Errors
 /// As [`read`]; no rows.
@@ -71,7 +71,7 @@ pub fn read_judgments(
         data = data.subset(&judged_rows);
     }
     let unjudged_queries = all_queries - data.n_queries();
-    // 2. The columns that a reader of the view takes from them, under the names of their roles.
+    // 2. The columns that a reader of the view gets from the judgments, named by role.
     let group = roles.fold_group.filter(|group| roles.split != Some(*group));
     let columns = [
         (Some("relevance"), roles.relevance.map(|_| JudgedColumn::Relevance)),
@@ -171,7 +171,7 @@ pub fn read_view(
     read(SourceCall { options, values: &[], ..call }, ReadSpec { judged, asked, ..spec })
 }
 
-/// Refuses a view without ids, and columns that the view and the judgments both have.
+/// Refuses a view without ids, and columns that exist in both the view and the judgments.
 fn check_names(
     judged: &JudgedDocuments,
     names: &[String],
@@ -200,7 +200,7 @@ fn check_names(
     Ok(())
 }
 
-/// The option `columns` for reading the view, without what only the judgments have. `names`: the columns of the view.
+/// The option `columns` for reading the view, without keys that only apply to judgments. `names`: the columns of the view.
 fn columns_of_view(
     judged: &JudgedDocuments,
     options: &Params,
@@ -223,11 +223,11 @@ fn columns_of_view(
             columns.insert(role.to_owned(), json!(name));
         }
     }
-    // The relevance comes from the judgments, so a column such as rating is a feature.
+    // Relevance comes from the judgments, so a column such as rating is a feature.
     if unjudged == Unjudged::Skipped && names.iter().any(|name| is_default_name("relevance", name)) {
         columns.insert("relevance".to_owned(), json!("relevance"));
     }
-    // Weights are the judgments'. A column of the view with such a name is a feature.
+    // Weights come from the judgments, so a view column with such a name is a feature.
     for role in ["weight", "doc_weight", "determined"] {
         if names.iter().any(|name| is_default_name(role, name)) {
             columns.insert(role.to_owned(), Value::Null);

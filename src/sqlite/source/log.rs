@@ -26,14 +26,14 @@ fn is_position(number: f64) -> bool {
 /// Largest weight of a click.
 const MOST_WEIGHT: f64 = 1e6;
 
-/// Valid ids of a log, for messages.
+/// Valid ids in a log, for messages.
 const IDS: &str = "ids that are neither NULL nor empty";
 
 pub struct LogSource<'a> {
     connection: &'a Connection,
     source: Source,
     columns: [String; LOG_KEYS.len()],
-    /// Columns of further events and their weights: the option `event_weights`.
+    /// Columns of additional events and their weights, from the option `event_weights`.
     events: Vec<(String, f64)>,
     options: &'a Params,
     values: Vec<ValueRef<'a>>,
@@ -77,8 +77,8 @@ impl<'a> LogSource<'a> {
         self.columns.each_ref().map(String::as_str)
     }
 
-    /// Reads all impressions, in the order of their ids. Ids of impressions that are equal under the collation of their column
-    /// are still different.
+    /// Reads all impressions, in the order of their ids. Impression ids that are equal only under their column's
+    /// collation are different.
     ///
     /// # Errors
     /// Rule 16.2; errors of SQLite and of `to`; the time limit.
@@ -106,7 +106,7 @@ impl<'a> LogSource<'a> {
         })
     }
 
-    /// An error about the data as one about this source.
+    /// Turns an error about the data into one about this source.
     pub fn of_source(&self, error: Error) -> Error {
         match error {
             Error::Data(problem) => self.source.error(problem),
@@ -119,7 +119,7 @@ impl<'a> LogSource<'a> {
         self.names().into_iter().chain(self.events.iter().map(|(name, _)| name.as_str())).collect()
     }
 
-    /// The row with the columns of the log from this one on.
+    /// A row whose log columns start at this index.
     fn row(&self, row: &Row<'_>, first: usize) -> Result<LogRow> {
         let value = |column: usize| self.source.value(row, first + column);
         let position = number_of(value(3)?).filter(|number| is_position(*number));
@@ -203,7 +203,7 @@ pub fn given_propensities(
         return numbers.iter().zip(1..).map(number).collect();
     }
     let source = Source::resolve(connection, given.as_str().unwrap_or_default(), limits)?;
-    // SQLite would take the name of a column that does not exist as a text.
+    // SQLite would read the name of a missing column as text.
     let names = source.columns(connection, limits)?;
     let exists = |column: &&str| names.iter().any(|name| name.eq_ignore_ascii_case(column));
     if let Some(column) = COLUMNS.iter().find(|column| !exists(column)) {
@@ -248,13 +248,13 @@ pub fn given_propensities(
 /// The contents of a log.
 #[derive(Debug, Default)]
 pub struct Votes {
-    /// The lists by who got more clicks.
+    /// The lists, by the team with more clicks.
     pub tally: Tally,
     /// Warnings about the log.
     pub warnings: Vec<String>,
 }
 
-/// Things that a warning counts, and the first of them.
+/// The number of cases for a warning, and the first case.
 #[derive(Debug, Default)]
 struct Occurrences(u64, String);
 
@@ -272,7 +272,7 @@ impl Occurrences {
     }
 }
 
-/// The lists that were read.
+/// The lists read so far.
 #[derive(Debug, Default)]
 struct Lists {
     tally: Tally,
@@ -281,7 +281,7 @@ struct Lists {
     /// The rows and clicks by team.
     rows: [u64; 2],
     clicks: [u64; 2],
-    /// The last position, and whether the list has a position twice.
+    /// The last position, and whether a position is repeated.
     position: Id,
     is_repeated: bool,
     all_rows: u64,
@@ -309,7 +309,7 @@ impl Lists {
         }
     }
 
-    /// The end of a list.
+    /// Ends a list.
     fn close(&mut self) {
         let Some((impression, _)) = self.ids.take() else { return };
         let rows = std::mem::take(&mut self.rows);
@@ -350,12 +350,12 @@ pub fn read_votes(call: SourceCall<'_>) -> Result<Votes> {
     let source = call.source;
     let names = source.columns(call.connection, call.limits)?;
     let columns = interleaved_columns(source, &names, call.options)?;
-    // 1. The columns that exist, ordered by all but the last two: team and click.
+    // 1. The existing columns, ordered by all except the last two, team and click.
     let columns = columns.each_ref().map(Option::as_deref);
     let present: Vec<&str> = columns.into_iter().flatten().collect();
     let order: Vec<String> = (1..present.len() - 1).map(|number| number.to_string()).collect();
     let select = source.ordered(&present, &order.join(", "));
-    // Indices in the row.
+    // Indices into the row.
     let number = |role: usize| columns[role].map(|_| columns[..role].iter().flatten().count());
     let [impression, query, position, team, clicked] = [0, 1, 2, 3, 4].map(number);
     let mut lists = Lists::default();

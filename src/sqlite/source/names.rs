@@ -5,17 +5,17 @@ pub fn quote(identifier: &str) -> String {
     format!("\"{}\"", identifier.replace('"', "\"\""))
 }
 
-/// The possible meanings of a table name in an argument.
+/// A possible meaning of a table name in an argument.
 pub struct TableName {
     /// Quoted, for SQL.
     pub sql: String,
-    /// In the form of SQLite's messages.
+    /// As in SQLite's messages.
     pub plain: String,
     /// The table without its schema.
     pub table: String,
 }
 
-/// The meanings of a text as the name of a table: exactly this name, then `schema.name`.
+/// The meanings of a text as a table name: exactly this name, then `schema.name`.
 pub fn name_forms(text: &str) -> impl Iterator<Item = TableName> {
     let exact = TableName { sql: quote(text), plain: text.to_owned(), table: text.to_owned() };
     let qualified = schema_and_name(text).map(|(schema, table)| TableName {

@@ -8,7 +8,7 @@ use super::roles::Roles;
 use crate::base::Result;
 use crate::data::{Dataset, DatasetBuilder, ReadReport};
 
-/// Reads rows that a model ranks, one part at a time.
+/// Reads rows for a model to rank, one part at a time.
 pub struct PartReader<'a> {
     reader: Reader<'a>,
     builder: DatasetBuilder,
@@ -18,7 +18,7 @@ impl<'a> PartReader<'a> {
     /// Reads rows of this source.
     ///
     /// # Errors
-    /// Options that do not fit.
+    /// Invalid options.
     pub fn new(call: SourceCall<'a>, roles: &'a Roles, spec: ReadSpec<'a>) -> Result<Self> {
         let reader = Reader::new(call, roles, spec)?;
         let builder = reader.builder();
@@ -38,10 +38,10 @@ impl<'a> PartReader<'a> {
         self.builder.n_rows()
     }
 
-    /// Ends the part.
+    /// Finishes the part.
     ///
     /// # Errors
-    /// Rows that do not fit together; too much memory.
+    /// Inconsistent rows; too much memory.
     pub fn take(&mut self) -> Result<(Dataset, ReadReport)> {
         std::mem::replace(&mut self.builder, self.reader.builder()).finish(self.reader.finish)
     }

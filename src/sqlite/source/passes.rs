@@ -1,4 +1,4 @@
-//! Reads a source. The keys of JSON objects (rule 3.10) and days before the query (rule 3.11) need a further pass.
+//! Reads a source. Keys of JSON objects (rule 3.10) and days before the query (rule 3.11) need another pass.
 
 use std::rc::Rc;
 
@@ -26,7 +26,7 @@ pub fn read(call: SourceCall<'_>, spec: ReadSpec<'_>) -> Result<SourceRows> {
     if !takes_texts || !spec.features {
         return rows;
     }
-    // 1. The keys of all rows are columns of a second pass.
+    // 1. The keys of all rows become columns in a second pass.
     let may_have_keys = match &rows {
         Ok(rows) => rows.read_report.ignored_facts.iter().any(ColumnFacts::may_be_objects),
         Err(error) => matches!(error, Error::Source { .. } | Error::Row { .. }),
@@ -36,7 +36,7 @@ pub fn read(call: SourceCall<'_>, spec: ReadSpec<'_>) -> Result<SourceRows> {
         let keys =
             spec.missing(call.options).and_then(|missing| find_keys(call, spec, missing != Missing::Error));
         derived = match keys {
-            // The first error is the one to report.
+            // Report the first error.
             Err(_) if rows.is_err() => return rows,
             keys => keys?,
         };
@@ -45,7 +45,7 @@ pub fn read(call: SourceCall<'_>, spec: ReadSpec<'_>) -> Result<SourceRows> {
             rows = read_columns(call, ReadSpec { derived: Some(&derived), ..spec });
         }
     }
-    // 2. Dates become days before the time of the query.
+    // 2. Dates become days before the query time.
     let SourceRows { data, roles, read_report } = rows?;
     let has_dates = data.quantities.iter().any(|(_, form)| form.is_date());
     if let Some(column) = roles.query_time.filter(|_| has_dates) {
@@ -77,7 +77,7 @@ fn read_columns(call: SourceCall<'_>, spec: ReadSpec<'_>) -> Result<SourceRows> 
     Ok(SourceRows { data, roles: Rc::new(roles), read_report })
 }
 
-/// The features that are keys of JSON objects. Stops at the row that rules out the last candidate column.
+/// The features that are keys of JSON objects. Stops when a row rules out the last candidate column.
 ///
 /// # Errors
 /// SQLite errors; the time limit.

@@ -15,10 +15,10 @@ use crate::model::Model;
 use crate::sqlite::glue::{Asked, RunLimits, id_value, retry_busy, sql, within_time};
 use crate::train::algorithm::DocWeights;
 
-/// Where features come from; column numbers.
+/// Where features come from, as column numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FeatureColumns {
-    /// One column of vectors.
+    /// One vector column.
     Vector(usize),
     /// One column per feature.
     Wide(Vec<usize>),
@@ -34,40 +34,40 @@ impl FeatureColumns {
     }
 }
 
-/// Which columns of judgments are read.
+/// Which judgments are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Judgments {
-    /// None: documents are ranked.
+    /// None, for ranking.
     Unread,
-    /// The relevance if there is any: data are monitored.
+    /// The relevance, if there is any: for monitoring.
     RelevanceIfAny,
-    /// The relevance as a count of pairs; without a relevance, each row counts 1.
+    /// The relevance as a count of pairs; without relevance, each row counts 1.
     Count,
-    /// The relevance, which must exist: rankings are measured, a user is fitted.
+    /// The relevance, which must exist: for measuring rankings and fitting users.
     Relevance,
     /// The relevance, NaN in unjudged rows.
     RelevanceIfJudged,
-    /// The relevance, and query weights if the source has them: for training.
+    /// The relevance, and query weights if present: for training.
     RelevanceAndWeight,
 }
 
 /// The features of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FeatureSet {
-    /// Whatever columns it has: a training learns them.
+    /// Any columns, which training learns.
     New,
-    /// The features that a model or a training set already has. Further columns are not read.
+    /// The features of a model or training set. Other columns are not read.
     Known,
 }
 
 /// Which columns are categories.
 #[derive(Debug, Clone, Copy)]
 pub enum CategoryColumns<'a> {
-    /// The columns that the option `columns` lists, and columns of text that are categories (rule 2.18).
+    /// The columns that the option `columns` lists, and text columns that become categories (rule 2.18).
     Learned,
     /// The categories of a training set or a prior.
     Known(&'a Categories),
-    /// None: a training in buckets takes numbers only.
+    /// None: training in buckets only takes numbers.
     Refused,
 }
 
@@ -77,34 +77,34 @@ pub struct ReadSpec<'a> {
     /// The model whose features are needed; `None` in training.
     pub model: Option<&'a Model>,
     pub feature_set: FeatureSet,
-    /// Which columns are categories, without a model.
+    /// Which columns are categories, if there is no model.
     pub categories: CategoryColumns<'a>,
-    /// Without a model: the columns of numbers, dates and durations in text that a training set or a prior has; `None`: the rows
-    /// determine them.
+    /// If there is no model: the columns with numbers, dates and durations as text in a training set or a prior; `None`:
+    /// determined by the rows.
     pub quantities: Option<&'a Quantities>,
-    /// In training: the features that need a second pass, keys of JSON objects and ages.
+    /// In training: features that need a second pass (keys of JSON objects, ages).
     pub derived: Option<&'a Quantities>,
     /// Which judgments are read.
     pub judgments: Judgments,
-    /// Scores the rows as they are read, if they have document ids and BLOBs of features. The data set has no features then.
+    /// Scores rows as they are read, if they have document ids and feature BLOBs. Then the data set has no features.
     pub scorer: Option<&'a RowScorer<'a>>,
     /// Whether a query column is needed.
     pub query: bool,
-    /// Whether features are needed. Without them documents need ids.
+    /// Whether features are needed. Without features, documents need ids.
     pub features: bool,
-    /// Only the rows of this query.
+    /// Reads only the rows of this query.
     pub only: Option<&'a Id>,
-    /// The judgments of the rows, which are candidates; unjudged ones are skipped.
+    /// The judgments of the rows, if rows are candidates; unjudged rows are skipped.
     pub judged: Option<&'a JudgedDocuments>,
     /// The queries whose candidates are read, one at a time as in searches.
     pub asked: Option<&'a Asked>,
-    /// The constraint whose groups are read.
+    /// The constraint for which groups are read.
     pub constraint: ListConstraint,
     /// Whether documents may have weights.
     pub doc_weights: DocWeights,
-    /// Treatment of missing features if they are not allowed: an error, or a value where rows are only counted.
+    /// Treatment of missing features that are not allowed: an error, or a value if rows are only counted.
     pub not_allowed: Missing,
-    /// Whether missing features stay missing, as NaN.
+    /// Whether missing features stay NaN.
     pub keep_missing: bool,
     /// The order of the data set.
     pub order: RowOrder,
@@ -137,7 +137,7 @@ impl<'a> ReadSpec<'a> {
         }
     }
 
-    /// Rows to be ranked by a model.
+    /// Rows for a model to rank.
     pub fn ranked(model: &'a Model, constraint: ListConstraint) -> Self {
         let features = model.capabilities().has_features;
         let judged = Self::judged(constraint, RowOrder::Canonical, features);
@@ -150,7 +150,7 @@ impl<'a> ReadSpec<'a> {
         }
     }
 
-    /// The categories that are known.
+    /// The known categories.
     pub fn known_categories(&self) -> Option<&'a Categories> {
         match (self.model, self.categories) {
             (Some(model), _) => Some(&model.card.categories),
@@ -159,12 +159,12 @@ impl<'a> ReadSpec<'a> {
         }
     }
 
-    /// The columns of numbers, dates and durations in text that are known.
+    /// The known columns with numbers, dates and durations as text.
     pub fn known_quantities(&self) -> Option<&'a Quantities> {
         self.model.map(|model| &model.card.quantities).or(self.quantities)
     }
 
-    /// How the rows become a data set. `lists_features`: whether the option `columns` does.
+    /// How the rows become a data set. `lists_features`: whether the option `columns` lists features.
     ///
     /// # Errors
     /// As [`missing`](Self::missing).
@@ -193,10 +193,10 @@ impl<'a> ReadSpec<'a> {
         })
     }
 
-    /// The value of missing features: by the option, by default as in training (rule 3.3).
+    /// The replacement for missing features: from the option, by default as in training (rule 3.3).
     ///
     /// # Errors
-    /// A value of the option that the model does not allow.
+    /// An option value that the model does not allow.
     pub fn missing(&self, options: &Params) -> Result<Missing> {
         let default = self.model.map_or_else(Missing::default, |model| model.card.missing);
         match options.choice("missing")?.unwrap_or(default) {
@@ -210,12 +210,12 @@ impl<'a> ReadSpec<'a> {
         }
     }
 
-    /// The features that are keys of JSON objects or ages, among others.
+    /// Special features, such as keys of JSON objects and ages.
     pub fn known_derived(&self) -> Option<&'a Quantities> {
         self.known_quantities().or(self.derived)
     }
 
-    /// Whether relevance is read, if the source has it.
+    /// Whether relevance is read if present.
     pub fn reads_relevance(&self) -> bool {
         self.judgments >= Judgments::RelevanceIfAny
     }
@@ -230,13 +230,13 @@ impl<'a> ReadSpec<'a> {
         self.judgments >= Judgments::Relevance
     }
 
-    /// Whether every row needs a document id: without features, and if a document has one row per slot.
+    /// Whether every row needs a document id: if there are no features, or if documents have one row per slot.
     pub fn needs_doc_ids(&self) -> bool {
         !self.features || self.constraint == ListConstraint::Slots
     }
 }
 
-// Parameters of a source's statement: values from the option `params` and from arguments after the options (rule 1.4).
+// Parameters of a source's statement, with values from the option `params` and from arguments after the options (rule 1.4).
 
 /// A source, and the call that reads it.
 #[derive(Clone, Copy)]
@@ -246,7 +246,7 @@ pub struct SourceCall<'a> {
     pub source: &'a Source,
     /// The options of the call.
     pub options: &'a Params,
-    /// Values for the parameters of the statement that the option `params` leaves.
+    /// Values for parameters that the option `params` does not set.
     pub values: &'a [ValueRef<'a>],
     /// Limits of the call.
     pub limits: &'a RunLimits,
@@ -284,8 +284,8 @@ impl<'a> SourceCall<'a> {
     }
 }
 
-/// Binds the option `params`, then `values` in order to the parameters that it leaves, and the query id if the statement reads
-/// one query only.
+/// Binds the option `params`, then `values` in order to the remaining parameters, and the query id if the statement
+/// reads only one query.
 pub fn bind(statement: &mut Statement<'_>, call: &SourceCall<'_>, query: Option<&Id>) -> Result<()> {
     let SourceCall { source, options, values, .. } = *call;
     let host = |error: rusqlite::Error| source.error(format!("option 'params': {error}"));

@@ -3,9 +3,9 @@
 //! Rules (docs/reference/rules.md, 3):
 //! * 3.1: REAL, INTEGER and JSON features stay f64, BLOBs are f32. TEXT that is a well-formed number is a number.
 //! * 3.3: A NULL feature is missing: an error unless the option `missing` allows it.
-//! * 3.4: Every other value that cannot be used is an error with source, row and column. No row is skipped.
+//! * 3.4: Any other unusable value is an error with source, row and column. Rows are never skipped.
 //! * 3.6, 3.7: Ranking finds feature columns by name. Vectors are matched by position and dimension.
-//! * 3.9: Columns of texts of one form are read as numbers.
+//! * 3.9: Columns whose texts have one form are read as numbers.
 //! * 3.10: The keys of JSON objects are features.
 
 use std::cell::{Cell, RefCell};
@@ -45,18 +45,18 @@ pub struct SourceRows {
     pub read_report: ReadReport,
 }
 
-/// Prepares the statement of a source, and finds the roles of its columns.
+/// Prepares a source's statement, and determines the roles of its columns.
 ///
 /// # Errors
 /// Errors of the roles and of the database.
 pub fn prepare<'a>(call: SourceCall<'a>, spec: ReadSpec<'_>) -> Result<(Statement<'a>, Roles)> {
     let SourceCall { source, options, .. } = call;
-    // 1. Roles: the statement is prepared to get the names of its columns.
+    // 1. Roles: prepare the statement to get its column names.
     let statement = call.statement(&source.select)?;
     let judged = spec.judged.iter().flat_map(|judged| judged.names());
     let names = statement.column_names().into_iter().chain(judged).map(str::to_owned).collect();
     let roles = Roles::find(source, names, spec, options)?;
-    // 2. Rows of one query: the statement is prepared again with a comparison of the query column.
+    // 2. For rows of one query, prepare the statement again with a comparison of the query column.
     let Some((_, column)) = spec.only.zip(roles.query) else { return Ok((statement, roles)) };
     let statement = call.statement(&source.with_query(&roles.names[column], roles.doc.is_some()))?;
     Ok((statement, roles))
@@ -90,7 +90,7 @@ pub fn read_prepared(
     Ok((data, read_report))
 }
 
-/// Builds the error about a value in a column of the row that is read.
+/// Makes an error about a value in a column of the current row.
 type Refuse<'a> = dyn Fn(usize, String) -> Error + 'a;
 
 /// One pass over a source.
@@ -99,7 +99,7 @@ pub(super) struct Reader<'a> {
     roles: &'a Roles,
     spec: ReadSpec<'a>,
     pub(super) finish: FinishOptions<'a>,
-    /// Advice for rows of a query with different weights.
+    /// Advice if rows of a query have different weights.
     weight_advice: String,
     /// Sum and count of the column `determined`.
     determined: Cell<[f64; 2]>,
@@ -107,9 +107,9 @@ pub(super) struct Reader<'a> {
     times: RefCell<Option<Readings>>,
     /// The last JSON object.
     object: LastObject,
-    /// The first feature that is a key of JSON objects.
+    /// Index of the first feature that is a key of JSON objects.
     first_key: usize,
-    /// The first column that [`ReadSpec::judged`] has.
+    /// Index of the first column from [`ReadSpec::judged`].
     first_judged: usize,
     /// Query and row of the current candidate's judgment.
     judgment: Cell<(usize, usize)>,
@@ -153,7 +153,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// No row yet.
+    /// Starts without rows.
     pub(super) fn builder(&self) -> DatasetBuilder {
         let names_of =
             |columns: &[usize]| columns.iter().map(|&column| self.roles.names[column].clone()).collect();
@@ -191,7 +191,7 @@ impl<'a> Reader<'a> {
         self.spec.derived.into_iter().fold(builder, DatasetBuilder::with_quantities)
     }
 
-    /// Whether a column of features becomes a category if its values are texts that suit (rule 2.18).
+    /// Whether a feature column becomes a category if its texts are suitable (rule 2.18).
     fn may_be_category(&self, column: usize) -> bool {
         self.spec.feature_set == FeatureSet::New
             && matches!(self.spec.categories, CategoryColumns::Learned)
@@ -199,7 +199,7 @@ impl<'a> Reader<'a> {
             && !is_row_number_or_split(&self.roles.names[column])
     }
 
-    /// The builder of a training, which reads numbers, dates and durations in text (rule 3.9).
+    /// The builder for training, which reads numbers, dates and durations in text (rule 3.9).
     fn with_pending_quantities(&self, builder: DatasetBuilder) -> DatasetBuilder {
         let distances = self.call.options.get("query_distance").and_then(Value::as_object);
         let places = |columns: Option<&FeatureColumns>| match columns {
@@ -242,7 +242,7 @@ impl<'a> Reader<'a> {
         Ok((builder, folds))
     }
 
-    /// An error of SQLite, which names the query if candidates are read.
+    /// An SQLite error, with the query if candidates are read.
     fn host_error(&self, error: &rusqlite::Error, pass: usize) -> Error {
         let query = self.spec.asked.and_then(|asked| asked.queries.get(pass));
         from_host(error, |problem| {
@@ -313,7 +313,7 @@ impl<'a> Reader<'a> {
     pub(super) fn read_row(&self, row: &Row<'_>, builder: &mut DatasetBuilder) -> Result<()> {
         let id = |column: Option<usize>| column.map(|column| self.value(row, column).map(row_id)).transpose();
         let (query, doc, group) = (id(self.roles.query)?, id(self.roles.doc)?, id(self.roles.group)?);
-        // 1. Every value is checked before the row is added; an error names the row by its ids.
+        // 1. Check every value before adding the row; errors name the row by its ids.
         let ids = [query.as_ref(), doc.as_ref(), group.as_ref()];
         let shown = query.as_ref().unwrap_or(&Id::Null);
         let refuse = |column: usize, problem: String| {
@@ -324,7 +324,7 @@ impl<'a> Reader<'a> {
         let relevance = self.relevance(row, &refuse)?;
         let doc_weight = self.doc_weight(row, &refuse)?;
         self.add_determined(row, &refuse)?;
-        // 2. Numbers in columns that are named like ids (rule 2.12).
+        // 2. Numbers in columns named like ids (rule 2.12).
         if let Some(like_ids) = &self.roles.like_ids {
             for &column in &like_ids.columns {
                 if number_of(self.value(row, column)?).is_some() {
@@ -332,7 +332,7 @@ impl<'a> Reader<'a> {
                 }
             }
         }
-        // 3. Features go straight into the builder, which checks them.
+        // 3. Features go directly to the builder, which checks them.
         let query = query.unwrap_or_default();
         let begun = builder.begin(NewRow { query, doc, relevance, doc_weight, group, query_values });
         begun.map_err(|error| self.with_weight_advice(error))?;
@@ -353,7 +353,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The error for words where a vector is expected, with advice on text features.
+    /// The error for words in place of a vector, with advice about text features.
     fn with_words_advice(&self, error: Error, column: usize, bytes: &[u8]) -> Error {
         match error {
             Error::Row { source_text, row, column: shown, problem } if is_words(bytes) => {
@@ -367,7 +367,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The value in a column, of the row or of its judgment, or under a key of a JSON object.
+    /// The value in a column of the row or of its judgment, or under a key of a JSON object.
     fn value<'r>(&'r self, row: &'r Row<'_>, column: usize) -> Result<ValueRef<'r>> {
         if column < self.first_judged {
             return self.call.source.value(row, column);
@@ -382,8 +382,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Days from the date in a text to the time of the query; NaN without a time. `None`: the column has no ages, or
-    /// the text is not a date in this format.
+    /// Days from the date in a text to the query time; NaN without a time. `None` if the column has no ages, or the
+    /// text is not a date in this format.
     fn age(
         &self,
         row: &Row<'_>,
@@ -412,7 +412,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Refuses NULL as the id of a query, a document that needs one, or a group.
+    /// Refuses NULL as the id of a query, of a document that needs one, or of a group.
     fn check_ids(&self, row: &Row<'_>, ids: [Option<&Id>; 3], refuse: &Refuse<'_>) -> Result<()> {
         let [query, doc, group] = ids;
         let group_advice = match self.spec.constraint {
@@ -505,7 +505,7 @@ impl<'a> Reader<'a> {
         Ok(values)
     }
 
-    /// The query feature at this position. Numbers of a model must be numbers.
+    /// The query feature at this position. If the model expects a number, it must be one.
     fn query_feature(
         &self,
         row: &Row<'_>,
@@ -530,7 +530,7 @@ impl<'a> Reader<'a> {
             FeatureColumns::Vector(column) => match self.value(row, *column)? {
                 ValueRef::Blob(bytes) => builder.blob(bytes)?,
                 ValueRef::Text(bytes) => {
-                    // A number takes at least 2 bytes of text, and 16 bytes in a vector that grows.
+                    // A number takes at least 2 bytes of text, and up to 16 bytes in a growing vector.
                     let most = self.spec.model.map_or(usize::MAX, |model| model.card.numbers());
                     let needed = matrix_bytes(most.min(bytes.len() / 2 + 1), 2);
                     let what = format_args!("a vector in {} bytes of JSON", bytes.len());

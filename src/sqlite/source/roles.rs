@@ -5,7 +5,7 @@
 //! * 2.6: Query features are one column `query_features`, otherwise the columns `q_*` without another role.
 //! * 2.10: The report lists every role and every ignored column.
 //! * 2.12: A column named like an id is not a feature unless the option `columns` lists it.
-//! * 2.13: A model finds the columns of its training again.
+//! * 2.13: A model uses the same columns as in training.
 
 use serde_json::{Map, Value, json};
 
@@ -19,8 +19,8 @@ use crate::train::column_report::ColumnReport;
 use crate::train::column_rules::{ReadColumn, Usage, is_row_number_or_split, left_out_count};
 use crate::train::options::diversify_by;
 
-/// The names of columns and of the features that are keys of JSON objects, with the column and the key of each. A column that
-/// has the name of such a feature is the feature.
+/// The names of columns and of features that are keys of JSON objects, each with its column and key. A column with the
+/// name of such a feature is that feature.
 fn with_keys(mut names: Vec<String>, spec: ReadSpec<'_>) -> (Vec<String>, Vec<(usize, String)>) {
     let column = |name: &str| names.iter().position(|known| known.eq_ignore_ascii_case(name));
     let pairs = spec
@@ -35,7 +35,7 @@ fn with_keys(mut names: Vec<String>, spec: ReadSpec<'_>) -> (Vec<String>, Vec<(u
     (names, keys)
 }
 
-/// Replaces columns of JSON objects among the features by their keys, the last of `names` columns, and returns them.
+/// Replaces JSON object columns among the features by their keys, which are the last columns in `names`, and returns them.
 fn read_by_keys(
     features: &mut FeatureColumns,
     names: usize,
@@ -62,7 +62,7 @@ fn read_by_keys(
 pub struct Roles {
     /// Names of all columns, followed by features that are keys of JSON objects.
     pub names: Vec<String>,
-    /// The column and the key of each of these.
+    /// The column and key of each such feature.
     pub keys: Vec<(usize, String)>,
     /// The query id.
     pub query: Option<usize>,
@@ -73,7 +73,7 @@ pub struct Roles {
     pub weight: Option<usize>,
     /// The document's weight.
     pub doc_weight: Option<usize>,
-    /// How well a log of clicks determines the relevance.
+    /// How well a click log determines the relevance.
     pub determined: Option<usize>,
     /// The time of the query.
     pub query_time: Option<usize>,
@@ -84,9 +84,9 @@ pub struct Roles {
     /// The column with the groups that validation keeps together.
     pub fold_group: Option<usize>,
     constraint: ListConstraint,
-    /// Document features. With a model: its features, in their order.
+    /// Document features; with a model, its features, in order.
     pub features: FeatureColumns,
-    /// Categories that the option `columns` lists, or the categories of the model, in their order.
+    /// Categories that the option `columns` lists, or the model's categories, in order.
     pub categories: Vec<usize>,
     /// The columns that the option `columns` lists as numbers, dates or durations in text.
     quantities: Option<Vec<usize>>,
@@ -94,32 +94,32 @@ pub struct Roles {
     takes_categories: bool,
     /// Whether the columns come from a model.
     is_of_model: bool,
-    /// Names of vector values, if they have names.
+    /// Names of vector values, if given.
     pub feature_names: Option<Vec<String>>,
-    /// Query features, if there are any. With a model: those that it needs.
+    /// Query features, if any; with a model, the ones that it needs.
     pub query_features: Option<FeatureColumns>,
     /// Columns of JSON objects whose keys are features.
     read_by_keys: Vec<usize>,
-    /// Columns that the caller ignores, and those that nothing uses.
+    /// Columns that the caller ignores, and unused columns.
     pub ignored: Vec<usize>,
     /// The columns that the option `columns` ignores.
     on_purpose: Vec<usize>,
-    /// A slot that the constraint does not need.
+    /// A slot column that the constraint does not need.
     unused_slot: Option<usize>,
-    /// The columns that nothing uses, if the training may have use for them: their values are looked at.
+    /// Unused columns that training could use, so their values are inspected.
     pub(super) observed: Vec<usize>,
-    /// Features that are named like ids (rule 2.12).
+    /// Features named like ids (rule 2.12).
     pub like_ids: Option<LikeIds>,
-    /// Features that are named like a role, with the role (rule 2.11).
+    /// Features named like a role, with the role (rule 2.11).
     role_named: Vec<(usize, &'static str)>,
 }
 
 impl Roles {
-    /// Finds the roles of columns with these names.
+    /// Determines the roles of columns with these names.
     ///
     /// # Errors
-    /// Rules 2.3, 2.4, 2.9 and 2.13; an option that names no column of the source; no slot although a constraint needs it;
-    /// features of the model that are missing.
+    /// Rules 2.3, 2.4, 2.9 and 2.13; an option that names a missing column; no slot although a constraint needs it; missing
+    /// features of the model.
     pub fn find(source: &Source, names: Vec<String>, spec: ReadSpec<'_>, options: &Params) -> Result<Self> {
         let columns = options.get("columns").and_then(Value::as_object);
         let constraint = spec.constraint;
@@ -165,7 +165,7 @@ impl Roles {
         let read_by_keys = read_by_keys(&mut features, names.len(), &keys, &taken);
         let feature_names = choice.feature_names(&features)?;
         choice.check_doc(doc)?;
-        // 3. Everything else is ignored, and reported.
+        // 3. Everything else is ignored and reported.
         let used =
             |column: &usize| [&taken, features.all(), &read_by_keys].iter().any(|all| all.contains(column));
         let unused: Vec<usize> = (0..names.len()).filter(|column| !used(column)).collect();
@@ -206,8 +206,8 @@ impl Roles {
         Ok(if spec.features { roles } else { roles.without_features(spec) })
     }
 
-    /// Columns of ids, vectors and slots that the model in `spec` needs and that are missing in these names. A column that the option `columns` or a
-    /// default name replaces is not missing.
+    /// Columns of ids, vectors and slots that the model in `spec` needs but that are not among these names. A column
+    /// that the option `columns` or a default name replaces is not missing.
     ///
     /// # Errors
     /// Errors of [`Self::find`] about names and about the option `columns`.
@@ -232,18 +232,18 @@ impl Roles {
         Ok(absent)
     }
 
-    /// Whether the option `columns` lists the features, so that each of them is needed.
+    /// Whether the option `columns` lists the features, so that all of them are needed.
     pub fn lists_features(options: &Params) -> bool {
         options.get("columns").and_then(|columns| columns.get("features")).is_some_and(Value::is_array)
     }
 
-    /// The same roles without features: their columns are ignored. One of them may have the counts of pairs.
+    /// The same roles without features, whose columns are ignored. One of them may have the counts of pairs.
     fn without_features(mut self, spec: ReadSpec<'_>) -> Self {
         let query_features = self.query_features.take();
         let features = std::mem::replace(&mut self.features, FeatureColumns::Wide(Vec::new()));
         let columns = query_features.iter().chain([&features]).flat_map(FeatureColumns::all);
         let columns: Vec<usize> = columns.copied().collect();
-        // A model reads no columns of features.
+        // Such a model reads no feature columns.
         let unused =
             self.ignored.iter().filter(|column| self.is_of_model && !self.on_purpose.contains(column));
         self.observed = columns.iter().chain(unused).copied().collect();
@@ -274,7 +274,7 @@ impl Roles {
         is_listed.unwrap_or_else(|| !is_row_number_or_split(&self.names[column]))
     }
 
-    /// Advice in messages about these columns. `columns`: the option of the call.
+    /// Advice for messages about these columns. `columns`: the call's option.
     pub fn advice<'a>(&'a self, options: &'a Params) -> ColumnAdvice<'a> {
         let columns = options.get("columns").and_then(Value::as_object);
         let vector = match self.features {
@@ -284,7 +284,7 @@ impl Roles {
         ColumnAdvice { origin: Origin::Source(columns), doc: self.doc_name(), vector }
     }
 
-    /// Role of each column, with facts about the rows that were read.
+    /// The role of each column, with facts about the rows read.
     pub fn column_report(&self, data: &Dataset, read: &ReadReport, advice: ColumnAdvice<'_>) -> ColumnReport {
         let column = |column: usize| ReadColumn {
             name: &self.names[column],
@@ -296,14 +296,14 @@ impl Roles {
         ColumnReport::of(&columns, data, read, self.takes_categories, advice)
     }
 
-    /// Warnings about columns that may have the counts of pairs, and that no role reads (rule 2.17).
+    /// Warnings about unused columns that may have the counts of pairs (rule 2.17).
     pub fn left_out_counts(&self, read: &ReadReport, options: &Params) -> Vec<String> {
         let advice = self.advice(options);
         let facts = self.observed.iter().zip(&read.observed);
         facts.filter_map(|(column, facts)| left_out_count(&self.names[*column], facts, advice)).collect()
     }
 
-    /// A warning about ids of queries that are written in two ways (rule 2.26).
+    /// A warning about query ids with two spellings (rule 2.26).
     pub fn queries_in_two_ways(&self, data: &Dataset) -> Option<String> {
         let name = &self.names[self.query?];
         ids_written_in_two_ways(data.query_ids.iter(), (name, "queries", true))
@@ -349,13 +349,13 @@ impl Roles {
         column.map(|column| self.names[column].clone())
     }
 
-    /// The ignored columns; `not_numeric` are further ones that hold no number.
+    /// The ignored columns; `not_numeric` are additional ones without numbers.
     fn ignored_names(&self, not_numeric: &[String]) -> Vec<String> {
         let ignored = self.ignored.iter().map(|column| self.names[*column].clone());
         ignored.chain(not_numeric.iter().cloned()).collect()
     }
 
-    /// The roles as a model remembers them; `not_numeric` are further columns that were ignored.
+    /// The roles in the form that a model stores; `not_numeric` are additional ignored columns.
     pub fn training_columns(&self, not_numeric: &[String]) -> TrainingColumns {
         let vector = |columns: &FeatureColumns| match columns {
             FeatureColumns::Vector(column) => self.name(Some(*column)),
@@ -374,7 +374,7 @@ impl Roles {
         }
     }
 
-    /// The roles as JSON, for reports; `not_numeric` are further columns that were ignored. `categories`: the model's.
+    /// The roles as JSON, for reports; `not_numeric` are additional ignored columns. `categories`: the model's.
     pub fn report(&self, not_numeric: &[String], categories: &Categories) -> Value {
         let categories = categories.names();
         let list = |columns: &FeatureColumns| match columns {
@@ -398,7 +398,7 @@ impl Roles {
     }
 }
 
-/// Roles as JSON, with the columns of features, of query features, and of categories if there are any.
+/// Roles as JSON, with the columns of features, query features and, if any, categories.
 pub fn as_json(
     columns: &TrainingColumns,
     features: Value,

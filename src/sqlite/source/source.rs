@@ -7,16 +7,16 @@ use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 
-/// A source that exists.
+/// An existing source.
 #[derive(Debug, Clone)]
 pub struct Source {
     /// The text of the argument, shortened and quoted, for messages.
     pub shown: String,
-    /// The statement that reads all its rows.
+    /// The statement that reads all rows.
     pub select: String,
     /// The table, or the statement in parentheses, for the FROM of [`Source::with_query`].
     from: String,
-    /// Whether the rows are read in the order of their rowids.
+    /// Whether the rows are read in rowid order.
     by_rowid: bool,
     /// Changes since a model was trained on it.
     pub warning: Option<String>,
@@ -26,7 +26,7 @@ pub struct Source {
 pub const QUERY_PARAMETER: &str = ":ltr_query_id";
 
 impl Source {
-    /// Finds the source of a text (rule 1.1).
+    /// Finds the source that a text names (rule 1.1).
     ///
     /// # Errors
     /// No such table or view; a statement that writes, does not compile, or is not the only one.
@@ -93,7 +93,7 @@ impl Source {
     }
 
     /// The statement that reads the rows of one query; its id is bound to [`QUERY_PARAMETER`]. Documents with ids need no
-    /// order of rowids, which would sort the rows of an index.
+    /// rowid order, which would require sorting the rows of an index.
     pub fn with_query(&self, query_column: &str, have_ids: bool) -> String {
         let order = if self.by_rowid && !have_ids { " ORDER BY rowid" } else { "" };
         let column = quote(query_column);
@@ -101,13 +101,13 @@ impl Source {
         format!("SELECT * FROM {} WHERE {column} = {QUERY_PARAMETER} COLLATE BINARY{order}", self.from)
     }
 
-    /// The statement that reads some of its columns, ordered by those with these numbers, from 1.
+    /// The statement that reads some columns, ordered by columns with these numbers, from 1.
     pub fn ordered(&self, columns: &[&str], order: &str) -> String {
         let columns: Vec<String> = columns.iter().map(|column| quote(column)).collect();
         format!("SELECT {} FROM {} ORDER BY {order}", columns.join(", "), self.from)
     }
 
-    /// The same with all columns before these ones.
+    /// The same, preceded by all columns.
     pub fn ordered_with_all(&self, columns: &[&str], order: &str) -> String {
         let columns: Vec<String> = columns.iter().map(|column| quote(column)).collect();
         format!("SELECT *, {} FROM {} ORDER BY {order}", columns.join(", "), self.from)
@@ -122,7 +122,7 @@ impl Source {
         })
     }
 
-    /// The same source with further columns that are NULL in every row.
+    /// The same source with additional columns that are NULL in every row.
     #[must_use]
     pub fn with_null_columns(self, names: &[String]) -> Self {
         let nulls: Vec<String> = names.iter().map(|name| format!(", NULL AS {}", quote(name))).collect();
@@ -136,7 +136,7 @@ impl Source {
         Error::Source { source_text: self.shown.clone(), problem: problem.into() }
     }
 
-    /// An error of the database while this source is read.
+    /// A database error while reading this source.
     pub fn host_error(&self, error: &rusqlite::Error) -> Error {
         from_host(error, |problem| self.error(problem))
     }
@@ -147,7 +147,7 @@ impl Source {
     }
 }
 
-/// The error for a name that is not a table: the closest name, or what is allowed.
+/// The problem with a name that is not a table, with the closest name or what is allowed.
 pub fn no_such_table(connection: &Connection, text: &str) -> String {
     let is_file = [".csv", ".tsv", ".json"].iter().any(|end| text.to_lowercase().ends_with(end));
     if is_file {
@@ -169,20 +169,20 @@ fn tables(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     sql::prepare(connection, query)?.query_map([], |row| row.get(0))?.collect()
 }
 
-/// Whether an error says that this table or view does not exist, not that a view of this name uses a missing one.
+/// Whether an error says that this table or view does not exist, rather than that a view with this name uses a missing one.
 pub fn is_missing(error: &rusqlite::Error, name: &str) -> bool {
     let text = message(error);
     text == format!("no such table: {name}") || text.starts_with("unknown database")
 }
 
 fn is_view(connection: &Connection, name: &str) -> bool {
-    // A view has no rowid, but whether selecting it is an error depends on the version of SQLite.
+    // Views have no rowid, but whether selecting it is an error depends on the SQLite version.
     let explain = format!("EXPLAIN QUERY PLAN SELECT rowid FROM {name} WHERE rowid = 1");
     sql::query_row(connection, &explain, [], |row| row.get::<_, String>(3))
         .map_or(true, |plan| !plan.contains("INTEGER PRIMARY KEY"))
 }
 
-/// Whether the first word after comments begins a reading statement.
+/// Whether the first word after comments starts a reading statement.
 pub fn is_query(text: &str) -> bool {
     let mut rest = text.trim_start();
     loop {
@@ -198,7 +198,7 @@ pub fn is_query(text: &str) -> bool {
     ["SELECT", "WITH", "VALUES"].contains(&word.to_ascii_uppercase().as_str())
 }
 
-/// The end of the first statement: a semicolon outside of quotes and comments, or the end of the text.
+/// The end of the first statement: a semicolon outside quotes and comments, or the end of the text.
 fn statement_end(text: &str) -> usize {
     let bytes = text.as_bytes();
     // Length of the token that begins at `from` and ends with `end`, which is searched after `skip` bytes.

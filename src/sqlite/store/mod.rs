@@ -1,7 +1,7 @@
 //! The table `ltr_models`: stores new versions and finds the model of an argument.
 //!
 //! Rules (docs/reference/rules.md, 5):
-//! * 5.7, 5.8: One transaction stores a version. What could not be stored is refused before the training.
+//! * 5.7, 5.8: One transaction stores a version. Anything that could not be stored is refused before training.
 //! * 5.10: A `model` argument is a BLOB, a name (its highest active version) or `name@version`.
 
 mod read;

@@ -1,4 +1,4 @@
-//! Reads the table `ltr_models`: finds the model and the version that an argument means (rule 5.10).
+//! Reads the table `ltr_models`, and finds the model and version that an argument means (rule 5.10).
 
 use super::super::source::quote;
 use crate::base::{Error, Reservation, Result};
@@ -25,7 +25,7 @@ pub struct Store<'a> {
     /// The connection to its database.
     pub connection: &'a Connection,
     pub(super) schema: String,
-    /// Whether the call began outside of a transaction.
+    /// Whether the call began outside a transaction.
     pub(super) alone: bool,
     /// The limits of the call.
     pub limits: &'a RunLimits,
@@ -45,7 +45,7 @@ pub(super) fn host(error: &rusqlite::Error) -> Error {
     from_host(error, Error::Host)
 }
 
-/// Results of the host as results of this library.
+/// Converts results of the host to results of this library.
 pub(super) trait HostResult<T> {
     fn host(self) -> Result<T>;
 }
@@ -69,7 +69,7 @@ pub fn check_name(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// SQL: whether a row is a version. Plain SQL may have stored other values, which are not versions.
+/// SQL for whether a row is a version. Plain SQL may have stored other rows.
 pub(super) const IS_VERSION: &str = "typeof(version) = 'integer' AND version >= 0";
 
 /// Splits `name@3`.
@@ -93,7 +93,7 @@ impl<'a> Store<'a> {
         let mut statement = retry_busy(limits, || sql::prepare(connection, "PRAGMA database_list").host())?;
         let mut names: Vec<String> =
             statement.query_map([], |row| row.get(1)).and_then(Iterator::collect).host()?;
-        // SQLite lists "temp" only after it holds something.
+        // SQLite lists "temp" only once it contains something.
         if !names.iter().any(|name| name == "temp") {
             names.push("temp".to_owned());
         }
@@ -114,7 +114,7 @@ impl<'a> Store<'a> {
     /// Whether the table exists.
     ///
     /// # Errors
-    /// Another object has the table's name, or the table misses a column.
+    /// Another object has the table's name, or the table lacks a column.
     pub(super) fn exists(&self) -> Result<bool> {
         let sql = format!(
             "SELECT type, rootpage FROM {}.sqlite_master WHERE name = 'ltr_models' COLLATE NOCASE AND type <> 'trigger'",
@@ -145,13 +145,13 @@ impl<'a> Store<'a> {
         rowid(self.connection, &self.table())
     }
 
-    /// Describes a table that misses a column. Other errors come from the statement that reads.
+    /// Describes a table that lacks a column. Other errors are errors of the reading statement.
     fn other_shape(&self) -> Option<String> {
         let rowid = self.rowid();
         let read = format!("SELECT {rowid}, {COLUMNS} FROM {}", self.table());
         let error = sql::prepare(self.connection, &read).err()?;
         let problem = message(&error);
-        // Depending on the build, SQLITE_ERROR with an offset in the statement has no code here.
+        // In some builds, SQLITE_ERROR with an offset in the statement has no code here.
         matches!(error.sqlite_error_code(), None | Some(ErrorCode::Unknown)).then(|| {
             if problem == format!("no such column: {rowid}") {
                 "a table WITHOUT ROWID, or with columns named rowid, oid and _rowid_".to_owned()
@@ -209,7 +209,7 @@ impl<'a> Store<'a> {
 
     /// Refuses a version that does not exist.
     pub(super) fn find_version(&self, name: &str, version: i64) -> Result<()> {
-        // A table of another shape has no versions.
+        // A table with different columns has no versions.
         self.exists()?;
         match self.row_id(&format!("{name}@{version}")) {
             Ok(_) => Ok(()),
@@ -245,7 +245,7 @@ impl<'a> Store<'a> {
         })
     }
 
-    /// The model of a row. The header is decoded unless it is cached; blocks are read on demand.
+    /// The model of a row. The header is decoded unless cached; blocks are read on demand.
     fn load(&self, row: i64, state: &State) -> Result<ModelHandle> {
         let location = BlobLocation { schema: self.schema.clone(), row };
         let blob = open_blob(self.connection, &location)?;
@@ -257,7 +257,7 @@ impl<'a> Store<'a> {
         let mut held = self.limits.memory.nothing();
         let model = state.model(key, || {
             reserve_decoded(&mut held, end)?;
-            // Zeros from the system are not written.
+            // Zeroed memory from the system is not written to.
             bytes = vec![0; end];
             read_at(&blob, 0, &mut bytes)?;
             checked(Model::from_header(&bytes, length)?)
@@ -281,7 +281,7 @@ impl<'a> Store<'a> {
         })
     }
 
-    /// The version of a model before this one, if there is one.
+    /// The previous version of a model, if any.
     pub fn previous(&self, of: &NamedVersion) -> Result<Option<i64>> {
         let sql = format!("SELECT max(version) FROM {} WHERE name = ?1 AND version < ?2", self.table());
         let before = (&of.name, of.version);
@@ -305,7 +305,7 @@ pub fn named_version(
     Store::new(connection, schema, limits)?.version(&name).map(Some)
 }
 
-/// A name for a table's row number that no column uses; if columns use all of them, a name that the table does not have.
+/// A rowid name that no column of the table uses; if columns use all of them, a name that the table does not have.
 fn rowid(connection: &Connection, table: &str) -> &'static str {
     let columns = sql::prepare(connection, &format!("SELECT * FROM {table} LIMIT 0"));
     let is_free = |name: &&str| {
@@ -319,7 +319,7 @@ fn rowid(connection: &Connection, table: &str) -> &'static str {
 pub(super) fn open_blob<'a>(connection: &'a Connection, location: &BlobLocation) -> Result<Blob<'a>> {
     let blob = connection.blob_open(location.schema.as_str(), "ltr_models", "model", location.row, true);
     blob.map_err(|error| match error.sqlite_error_code() {
-        // NULL, a number or a missing row have no specific code; a lock or a disk error has.
+        // NULL, a number or a missing row give no specific code; a lock or a disk error does.
         None | Some(ErrorCode::Unknown) => no_model(),
         Some(_) => host(&error),
     })
@@ -383,11 +383,11 @@ impl ModelHandle {
     }
 }
 
-/// Largest BLOB whose prefix is queried. SQLite would read a larger one whole, so that is opened incrementally.
+/// Largest BLOB whose prefix is queried. SQLite would read all of a larger one, so larger ones are opened incrementally.
 const SMALL_BLOB: usize = 1 << 16;
 
-/// The active version of a name in `main`, if it is cached. The statement that finds it is kept. `None` says nothing
-/// about the model: [`model`] finds it, or the error.
+/// The active version of a name in `main`, if cached. Keeps the statement that finds it. `None` says nothing about
+/// the model: call [`model`] to find it, or the error.
 pub fn cached_model(call: &Call<'_>, ticket: Ticket, name: &str) -> Option<ModelHandle> {
     const KEY: &str = "model";
     if split_version(name).is_some() {
@@ -430,7 +430,7 @@ pub fn model(
     limits: &RunLimits,
 ) -> Result<ModelHandle> {
     match argument {
-        // Every byte is hashed: a damaged copy of a cached model must not be taken for it.
+        // Hash every byte, so that a damaged copy of a cached model is not mistaken for it.
         ValueRef::Blob(bytes) => {
             let key = xxh3_128(bytes);
             let mut held = limits.memory.nothing();

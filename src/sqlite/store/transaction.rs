@@ -1,4 +1,4 @@
-//! The transaction in which a model is stored: all of its changes or none, also inside a transaction of the caller.
+//! The transaction that stores a model: all changes or none, even inside a transaction of the caller.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,21 +8,21 @@ use super::read::{HostResult, host};
 use crate::base::{Error, Result};
 use crate::sqlite::glue::sql;
 
-/// Number of the next savepoint. A name is used once: an interrupt can leave a savepoint open.
+/// Number of the next savepoint. Names are used only once, because an interrupt can leave a savepoint open.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// Who began the transaction.
+/// Who started the transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Owner {
-    /// This call. The release of the savepoint commits.
+    /// This call. Releasing the savepoint commits.
     Library,
     /// The caller, who commits or rolls back later.
     Caller,
 }
 
-/// An open savepoint. Dropping it undoes the changes.
+/// An open savepoint. Dropping it rolls back the changes.
 ///
-/// All statements are prepared at the start: after an interrupt SQLite prepares nothing.
+/// All statements are prepared at the start, because SQLite cannot prepare any after an interrupt.
 pub struct StoreTransaction<'a> {
     connection: &'a Connection,
     owner: Owner,
@@ -50,14 +50,14 @@ impl<'a> StoreTransaction<'a> {
         let mut transaction =
             Self { connection, owner, commit, undo, rollback: prepare("ROLLBACK".to_owned())?, open: true };
         if let Err(error) = begin.execute([]) {
-            // A progress handler can report an interrupt after the savepoint was opened. Nothing is written yet, so in the
-            // caller's transaction it may stay open.
+            // A progress handler can report an interrupt after the savepoint was opened. Nothing has been written yet, so
+            // in the caller's transaction it may stay open.
             transaction.open = owner == Owner::Library;
             drop(transaction.release_undone());
             return Err(host(&error));
         }
-        // Releasing a savepoint that an authorizer ignored is an error. So a second one is opened and released. Going back to
-        // it would abort the statements of the caller if the transaction has changed the schema.
+        // Releasing a savepoint that an authorizer ignored is an error, so open and release a second one as a test. Rolling
+        // back to it would abort the caller's statements if the transaction has changed the schema.
         let opened = match owner {
             Owner::Library => !connection.is_autocommit(),
             Owner::Caller => match begin.execute([]).and_then(|_| transaction.commit.execute([])) {
@@ -71,7 +71,7 @@ impl<'a> StoreTransaction<'a> {
         Ok(transaction)
     }
 
-    /// Keeps the changes. After [`Error::Busy`] it can be called again: in rollback-journal mode readers delay a commit.
+    /// Keeps the changes. Can be retried after [`Error::Busy`]: in rollback-journal mode, readers delay commits.
     ///
     /// # Errors
     /// SQLite errors. The changes are undone when the transaction is dropped.
@@ -90,11 +90,11 @@ impl<'a> StoreTransaction<'a> {
         released.and(Err(Error::Host("the host's authorizer ignores the end of a savepoint".to_owned())))
     }
 
-    /// Whether the savepoint is gone although its release was interrupted.
+    /// Whether the savepoint is gone even though its release was interrupted.
     fn is_released(&mut self) -> bool {
         match self.owner {
             Owner::Library => self.connection.is_autocommit(),
-            // Going back to a savepoint that is gone is an error; another interrupt is not this error.
+            // Rolling back to a savepoint that is gone is an error, which differs from another interrupt.
             Owner::Caller => {
                 let undone = self.undo.execute([]).host();
                 !self.connection.is_autocommit() && !matches!(undone, Ok(_) | Err(Error::Interrupted))
@@ -102,13 +102,13 @@ impl<'a> StoreTransaction<'a> {
         }
     }
 
-    /// Undoes the changes inside a transaction of the caller.
+    /// Rolls back the changes inside a transaction of the caller.
     fn release_undone(&mut self) -> rusqlite::Result<usize> {
         self.undo.execute([])?;
         self.commit.execute([])
     }
 
-    /// Undoes the changes, unless SQLite has rolled back the transaction already, as it does after some errors.
+    /// Rolls back the changes, unless SQLite has already rolled back the transaction, as after some errors.
     fn undo(&mut self) {
         if self.connection.is_autocommit() {
             return;
@@ -117,8 +117,9 @@ impl<'a> StoreTransaction<'a> {
             Owner::Library => self.rollback.execute([]),
             Owner::Caller => self.release_undone(),
         };
-        // After sqlite3_interrupt no statement runs, not even ROLLBACK. As SQLite documents, a statement that writes then rolls
-        // back the transaction. Opening a BLOB for writing is such a statement, and needs no preparation.
+        // After sqlite3_interrupt no statement runs, not even ROLLBACK. According to SQLite's documentation, a writing
+        // statement then rolls back the transaction. Opening a BLOB for writing counts as one, and needs no
+        // preparation.
         if undone.is_err_and(|error| host(&error) == Error::Interrupted) && !self.connection.is_autocommit() {
             drop(self.connection.blob_open("main", "sqlite_master", "sql", 1, false));
         }

@@ -1,4 +1,4 @@
-//! Stores a new version, so that it is complete and active, or nothing has changed (rules 5.7 to 5.9, 5.15 to 5.19).
+//! Stores a new version: either it is complete and active, or nothing has changed (rules 5.7 to 5.9, 5.15 to 5.19).
 
 use rusqlite::{Connection, OptionalExtension, ffi};
 use serde_json::Value;
@@ -18,24 +18,24 @@ const ONE_ACTIVE: &str = include_str!("../../../sql/one_active.sql");
 const ACTIVATE: &str = include_str!("../../../sql/activate.sql");
 const DELETE_OLDER: &str = include_str!("../../../sql/delete_older.sql");
 
-/// Events that can make a version active: names of triggers and changes.
+/// Events that can activate a version: names of triggers and changes.
 const EVENTS: [(&str, &str); 2] = [("inserted", "INSERT"), ("activated", "UPDATE OF active, name")];
 
-/// Advice instead of storing.
+/// Advice for getting the model without storing it.
 const ADVICE: &str = "; ltr_fit returns the model as a BLOB and writes nothing";
 
-/// Bytes of a stored model that are compared at once.
+/// Number of bytes of a stored model to compare at once.
 const COMPARED_BYTES: usize = 1 << 20;
 
-/// A version to be stored.
+/// A version to store.
 pub struct NewVersion<'a> {
     pub name: &'a str,
     pub algorithm: &'a str,
-    /// The report, an object. The key "version" gets the number of the version.
+    /// The report, an object. Its key "version" is set to the version number.
     pub report: &'a Value,
     /// The model BLOB.
     pub model: &'a [u8],
-    /// Whether it becomes the only active version. Otherwise the active versions stay as they are.
+    /// Whether it becomes the only active version. Otherwise active versions do not change.
     pub activate: bool,
     /// Number of versions to keep; `None` for all.
     pub keep_versions: Option<usize>,
@@ -46,7 +46,7 @@ pub struct NewVersion<'a> {
 /// The stored version that an update continues.
 #[derive(Debug, Clone)]
 pub struct BaseVersion {
-    /// The argument of the call: `name` or `name@version`.
+    /// The call's argument: `name` or `name@version`.
     pub argument: String,
     pub name: String,
     pub version: i64,
@@ -58,17 +58,17 @@ pub struct BaseVersion {
 pub struct StoredVersion {
     /// The number of the version.
     pub version: i64,
-    /// Older versions that could not be deleted; an error after the commit.
+    /// Older versions that could not be deleted; errors after the commit.
     pub warnings: Vec<String>,
 }
 
 impl Store<'_> {
-    /// Refuses, before the training, what could not be stored after it (rule 5.8). Inside a transaction this takes the write
-    /// lock, because later the transaction may be unable to write (rule 5.16).
+    /// Before training, refuses what could not be stored afterwards (rule 5.8). Inside a transaction, takes the write lock,
+    /// because later the transaction may be unable to write (rule 5.16).
     ///
     /// # Errors
-    /// A database that is read-only or that SQLite could not roll back; a table `ltr_models` of another shape; an outer statement
-    /// that reads or writes; another connection that writes.
+    /// A database that is read-only or that SQLite could not roll back; a table `ltr_models` with different columns; an
+    /// outer statement that reads or writes; another connection that writes.
     pub fn prepare(&self) -> Result<()> {
         self.check_database(ADVICE)?;
         if writing_statement_runs(self.connection) {
@@ -88,7 +88,7 @@ impl Store<'_> {
             }
             (true, false) => {}
             (false, false) => retry_busy(self.limits, || self.take_write_lock())?,
-            // Waiting is useless: this transaction cannot see what the other connection commits.
+            // Waiting would not help: this transaction cannot see what the other connection commits.
             (false, true) => self.take_write_lock().map_err(|error| match error {
                 Error::Busy(_) => Error::Busy(format!(
                     "this transaction has read, and another connection is writing or has written since, so the model could \
@@ -101,7 +101,7 @@ impl Store<'_> {
         retry_busy(self.limits, || self.check_table())
     }
 
-    /// Refuses a database that cannot be written, or in which SQLite could not undo a write.
+    /// Refuses a database that cannot be written to, or in which SQLite could not undo a write.
     fn check_database(&self, advice: &str) -> Result<()> {
         let read_only = self.connection.is_readonly(self.schema.as_str()).unwrap_or(false)
             || sql::query_row(self.connection, "PRAGMA query_only", [], |row| row.get(0)).unwrap_or(false);
@@ -134,7 +134,7 @@ impl Store<'_> {
         })
     }
 
-    /// Takes the write lock of the caller's transaction and changes nothing.
+    /// Takes the write lock of the caller's transaction without changing anything.
     fn take_write_lock(&self) -> Result<()> {
         if self.transaction_state() == ffi::SQLITE_TXN_WRITE {
             return Ok(());
@@ -142,7 +142,7 @@ impl Store<'_> {
         if self.lock_table()? {
             return Ok(());
         }
-        // The table is created, and the creation is undone.
+        // Create the table, and roll that back.
         let _undone = StoreTransaction::begin(self.connection, self.alone)?;
         self.start_to_write()
     }
@@ -152,8 +152,8 @@ impl Store<'_> {
         if self.lock_table()? { Ok(()) } else { self.run(&self.sql(CREATE), []) }
     }
 
-    /// Takes the write lock of an open transaction; false if the table does not exist. No read comes first: after it SQLite may
-    /// refuse the lock forever.
+    /// Takes the write lock of an open transaction; false if the table does not exist. Does not read first: after a
+    /// read, SQLite may refuse the lock forever.
     fn lock_table(&self) -> Result<bool> {
         let no_change = format!("UPDATE {} SET active = active WHERE 0", self.table());
         match self.run(&no_change, []) {
@@ -165,8 +165,8 @@ impl Store<'_> {
     /// Stores a new version.
     ///
     /// # Errors
-    /// SQLite errors; [`Error::Conflict`]. Nothing has changed then, or the message says that this is not known.
-    /// Some errors of SQLite, and an interrupt, end the transaction of the caller, too.
+    /// SQLite errors; [`Error::Conflict`]. Then nothing has changed, or the message says that this is unknown.
+    /// Some SQLite errors and interrupts also end the caller's transaction.
     pub fn put(&self, new: &NewVersion<'_>) -> Result<StoredVersion> {
         let failed = |error| match error {
             Error::Busy(problem) => Error::Busy(format!("nothing was stored: {problem}")),
@@ -176,14 +176,14 @@ impl Store<'_> {
         let written = retry_busy(self.limits, || {
             let transaction = StoreTransaction::begin(self.connection, self.alone)?;
             let stored = self.write(new)?;
-            // The host's busy handler may have waited long. An interrupt makes the commit fail on its own.
+            // The host's busy handler may have waited a long time. An interrupt makes the commit fail anyway.
             self.limits.check_time()?;
             Ok((stored, transaction))
         });
         let (mut stored, mut transaction) = written.map_err(failed)?;
         let committed = retry_busy(self.limits, || transaction.commit());
         drop(transaction);
-        // SQLite reports some errors after the commit, such as one of the lock that it gives back.
+        // SQLite reports some errors after the commit, such as a failure to release its lock.
         let Err(Error::Host(problem)) = committed else {
             return committed.map(|()| stored).map_err(failed);
         };
@@ -202,13 +202,13 @@ impl Store<'_> {
         }
     }
 
-    /// Writes a new version in an open transaction, and reads back that it is complete: triggers and authorizers of the host
-    /// can suppress changes without an error.
+    /// Writes a new version in an open transaction, and reads it back to check that it is complete: triggers and the host's
+    /// authorizer can suppress changes without an error.
     fn write(&self, new: &NewVersion<'_>) -> Result<StoredVersion> {
-        // 1. The write lock: from here on no other connection stores.
+        // 1. The write lock: from here on, no other connection can store.
         self.start_to_write()?;
         let mut warnings = self.keep_one_active()?;
-        // 2. An update continues the version that its argument still names.
+        // 2. An update must continue the version that its argument still names.
         if let Some(base) = new.base {
             self.check_base(base)?;
         }
@@ -233,7 +233,7 @@ impl Store<'_> {
             }
             deleted => deleted?,
         }
-        // 6. What is stored now.
+        // 6. Check what is stored now.
         if !self.holds(new, version)? || !self.activated(new, version)? {
             return Err(Error::Host(
                 "a trigger or the host's authorizer suppressed or altered a change".to_owned(),
@@ -242,10 +242,11 @@ impl Store<'_> {
         Ok(StoredVersion { version, warnings })
     }
 
-    /// Makes the triggers that keep one version of a name active, if the table is older than they are. Of several active versions
-    /// the highest stays (rule 5.10). Returns warnings. A host that allows no triggers goes without.
+    /// Creates the triggers that keep one version of a name active, if the table predates them. Of several active
+    /// versions the highest one stays active (rule 5.10). Returns warnings. If the host does not allow triggers, does
+    /// without them.
     fn keep_one_active(&self) -> Result<Vec<String>> {
-        // 1. Those that are missing. A trigger of another table can have the name, so they are found by their text.
+        // 1. The missing triggers. A trigger of another table may have the same name, so they are recognized by their text.
         let triggers = self.triggers().unwrap_or_default();
         let create = |(event, change): &(&str, &str)| {
             let template = ONE_ACTIVE.replace("{change}", change);
@@ -271,7 +272,7 @@ impl Store<'_> {
             Err(Error::Host(_)) if !self.connection.is_autocommit() => return Ok(Vec::new()),
             made => made?,
         }
-        // 2. What was active without them.
+        // 2. Versions that were active without them.
         let table = self.table();
         let several = format!(
             "SELECT name, max(version) FROM {table} WHERE active AND typeof(name) = 'text' AND {IS_VERSION} GROUP BY name HAVING count(*) > 1"
@@ -290,7 +291,7 @@ impl Store<'_> {
         several.into_iter().map(one).collect()
     }
 
-    /// The name and the text of each trigger.
+    /// The name and text of each trigger.
     fn triggers(&self) -> Result<Vec<(String, String)>> {
         let find =
             format!("SELECT name, sql FROM {}.sqlite_master WHERE type = 'trigger'", quote(&self.schema));
@@ -316,7 +317,7 @@ impl Store<'_> {
         retry_busy(self.limits, || {
             let mut transaction = StoreTransaction::begin(self.connection, self.alone)?;
             self.start_to_write()?;
-            // Another connection may have deleted it since.
+            // Another connection may have deleted it in the meantime.
             self.find_version(name, version)?;
             self.keep_one_active()?;
             self.execute(ACTIVATE, (name, version))?;
@@ -332,8 +333,8 @@ impl Store<'_> {
         self.run(&self.sql(template), values)
     }
 
-    /// Deletes all but the newest versions of a name. The statements have no subqueries: SQLite crashes in some of them if an
-    /// authorizer ignores a SELECT.
+    /// Deletes all but the newest versions of a name. The statements have no subqueries, because SQLite crashes in some
+    /// if an authorizer ignores a SELECT.
     fn delete_older(&self, name: &str, keep: usize) -> Result<()> {
         let sql = format!(
             "SELECT version FROM {} WHERE name = ?1 ORDER BY version DESC LIMIT 1 OFFSET ?2",
@@ -347,9 +348,9 @@ impl Store<'_> {
         }
     }
 
-    /// Runs a statement of an open transaction. It may return rows: `PRAGMA count_changes` makes every change return one.
+    /// Runs a statement in an open transaction. It may return rows: with `PRAGMA count_changes`, every change returns one.
     fn run(&self, sql: &str, values: impl rusqlite::Params) -> Result<()> {
-        // After some errors SQLite has already ended the transaction. The statement would commit alone.
+        // After some errors SQLite has already ended the transaction, and the statement would commit on its own.
         if self.connection.is_autocommit() {
             return Err(Error::Host("SQLite has ended the transaction".to_owned()));
         }
@@ -366,7 +367,7 @@ impl Store<'_> {
         sql::query_row(self.connection, &sql, [name], |row| row.get(0)).host()
     }
 
-    /// Whether the version holds exactly this model.
+    /// Whether the version contains exactly this model.
     fn holds(&self, new: &NewVersion<'_>, version: i64) -> Result<bool> {
         let (rowid, table) = (self.rowid(), self.table());
         let find = format!("SELECT {rowid} FROM {table} WHERE name = ?1 AND version = ?2");
@@ -392,7 +393,7 @@ impl Store<'_> {
         Ok(true)
     }
 
-    /// Whether the new version is the only active one; or not active, if it was not to become so.
+    /// Whether the new version is the only active one, or is inactive if that was requested.
     fn activated(&self, new: &NewVersion<'_>, version: i64) -> Result<bool> {
         let active = self.active_versions(new.name)?;
         Ok(if new.activate { active == [version] } else { !active.contains(&version) })
@@ -406,7 +407,7 @@ impl Store<'_> {
         active.host()
     }
 
-    /// The model key of a row.
+    /// The key of a row's model.
     fn key(&self, row: i64) -> Result<Key> {
         let location = BlobLocation { schema: self.schema.clone(), row };
         let mut start = [0; KEY_END];
@@ -414,8 +415,8 @@ impl Store<'_> {
         read_key(&start)
     }
 
-    /// Refuses an update whose argument, a name, no longer means the version that was read (rule 5.18). `name@version` may be
-    /// continued more than once.
+    /// Refuses an update whose argument is a name that no longer means the version that was read (rule 5.18).
+    /// `name@version` may be continued more than once.
     fn check_base(&self, base: &BaseVersion) -> Result<()> {
         let BaseVersion { argument, name, version, key } = base;
         if split_version(argument).is_some() {
@@ -459,13 +460,13 @@ impl Store<'_> {
     }
 }
 
-/// Whether a statement of this connection that writes has begun and not ended.
+/// Whether a writing statement of this connection has begun and not ended.
 #[allow(unsafe_code, reason = "rusqlite does not list the statements of a connection")]
 fn writing_statement_runs(connection: &Connection) -> bool {
     let mut statement = std::ptr::null_mut();
     loop {
-        // SAFETY: the handle belongs to an open connection, which this thread uses alone during the call; the statements are
-        // its own, and are only asked for their state.
+        // SAFETY: the handle belongs to an open connection, which only this thread uses during the call; the statements
+        // belong to it, and only their state is read.
         let writes = unsafe {
             statement = ffi::sqlite3_next_stmt(connection.handle(), statement);
             !statement.is_null()

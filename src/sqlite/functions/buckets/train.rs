@@ -70,7 +70,7 @@ struct TrainedOnSource {
     reading: f64,
 }
 
-/// Trains on rows that fit into memory: they are packed first.
+/// Trains on rows that fit into memory, after packing them.
 fn train_rows(call: SourceCall<'_>, training: &Training, buckets: u32) -> Result<TrainedOnSource> {
     let SourceCall { options, limits, .. } = call;
     let (algorithm, spec) = (training.algorithm, one_setting(training)?);
@@ -82,7 +82,7 @@ fn train_rows(call: SourceCall<'_>, training: &Training, buckets: u32) -> Result
     let SourceRows { data, roles, read_report } = read_judged(call, spec.input(), read_spec)?;
     let reading = limits.seconds();
     let advice = roles.advice(options);
-    // Packs have no forms of texts.
+    // Packs store no forms of texts.
     if let Some(problem) = data.quantities.problem(|name| data.names.iter().any(|known| known == name)) {
         let problem = format!("{problem}; a training in buckets takes numbers only");
         return Err(call.source.error(problem));
@@ -119,7 +119,7 @@ fn train_rows(call: SourceCall<'_>, training: &Training, buckets: u32) -> Result
     Ok(TrainedOnSource { finished, roles, reading })
 }
 
-/// The options without those that are about the source.
+/// The options, without options about the source.
 fn of_training(options: &Params) -> Params {
     options.clone().without(&["columns", "params"])
 }
@@ -128,7 +128,7 @@ fn no_packs() -> Error {
     Error::Data("0 packs; training needs judged documents".to_owned())
 }
 
-/// The answers of these packs, in parallel.
+/// The answers of these packs, computed in parallel.
 fn answers(state: &State, packs: &[(u32, Vec<u8>)], control: &Control) -> Result<Vec<Answer>> {
     parallel::try_map(packs.len(), |number| {
         let (bucket, rows) = &packs[number];
@@ -136,7 +136,7 @@ fn answers(state: &State, packs: &[(u32, Vec<u8>)], control: &Control) -> Result
     })
 }
 
-/// Answers of buckets as one.
+/// The sum of answers of buckets.
 struct Merged {
     answer: Option<Answer>,
     memory: Reservation,
@@ -160,13 +160,13 @@ impl Merged {
     }
 
     /// # Errors
-    /// There are no packs, so no answer.
+    /// If there are no packs.
     fn finish(self) -> Result<Answer> {
         self.answer.ok_or_else(no_packs)
     }
 }
 
-/// A source of packs, which is read once in each round.
+/// A source of packs, which is read once per round.
 struct Packs<'a> {
     call: SourceCall<'a>,
     /// Columns of the bucket and its rows.
@@ -187,7 +187,7 @@ impl Packs<'_> {
         self.call.limits.run(|control| state.finish(control))
     }
 
-    /// Runs the statement of the source, again while another connection holds a lock.
+    /// Runs the source's statement, retrying while another connection holds a lock.
     fn read<T>(&self, work: impl Fn(&mut Rows<'_>) -> Result<T>) -> Result<T> {
         let mut statement = self.call.statement(&self.call.source.select)?;
         bind(&mut statement, &self.call, None)?;
@@ -200,7 +200,7 @@ impl Packs<'_> {
         whole("column \"bucket\"", self.call.source.value(row, self.columns[0])?)
     }
 
-    /// The smallest number of buckets that the packs can have.
+    /// The smallest number of buckets consistent with the packs.
     fn least_buckets(&self, rows: &mut Rows<'_>) -> Result<u32> {
         let mut largest = None;
         while let Some(row) = rows.next().map_err(|error| self.call.source.host_error(&error))? {

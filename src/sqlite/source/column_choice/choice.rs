@@ -1,10 +1,10 @@
-//! How a role gets its column: by the option `columns`, by the training of the model, or by the name of the column.
+//! How a role gets its column: by the option `columns`, by the model's training, or by the column name.
 //!
 //! Rules (docs/reference/rules.md, 2):
 //! * 2.1, 2.2: Columns get roles by name, case-insensitively; the option `columns` overrides.
 //! * 2.3: Two columns that could fill one role are an error that asks for `columns`.
-//! * 2.9: A model that has read documents from a column needs one again, unless the option `columns` has `"doc": null`.
-//! * 2.13: With a model, a role has the column of the training. A feature of the model has no other role.
+//! * 2.9: A model trained with a document column needs one again, unless the option `columns` has `"doc": null`.
+//! * 2.13: With a model, a role has the same column as in training. A feature of the model cannot have another role.
 
 use super::super::Source;
 use super::super::read_spec::{CategoryColumns, FeatureColumns, FeatureSet, Judgments, ReadSpec};
@@ -18,7 +18,7 @@ use crate::train::options::COLUMN_KEYS as KEYS;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 
-/// The columns of a source, and what decides about their roles.
+/// The columns of a source, and everything that determines their roles.
 pub struct ColumnChoice<'a> {
     pub(super) source: &'a Source,
     pub(super) names: &'a [String],
@@ -65,7 +65,7 @@ impl<'a> ColumnChoice<'a> {
         Ok(())
     }
 
-    /// Refuses to ignore features of the model (rule 2.13).
+    /// Refuses options that ignore features of the model (rule 2.13).
     fn check_ignored(&self) -> Result<()> {
         let ignored = self.columns.and_then(|columns| columns.get("ignore")).map(listed_names);
         for name in ignored.into_iter().flatten() {
@@ -90,7 +90,7 @@ impl<'a> ColumnChoice<'a> {
         lookup(self.source, self.names, option, name)
     }
 
-    /// The column of a role: by the option, then the column of the training, then by its default names.
+    /// The column of a role: from the option, then the training column, then by default names.
     pub fn one(&self, role: &str) -> Result<Option<usize>> {
         match self.columns.and_then(|columns| columns.get(role)) {
             Some(Value::String(name)) => return self.given(role, name).map(Some),
@@ -131,7 +131,7 @@ impl<'a> ColumnChoice<'a> {
         )))
     }
 
-    /// The name of a role's column in the training of the model.
+    /// The name of a role's column in the model's training.
     pub(super) fn trained_name(&self, role: &str) -> Option<&'a str> {
         match role {
             "query_time" => self.spec.known_quantities().and_then(Quantities::time_of_query),
@@ -139,14 +139,14 @@ impl<'a> ColumnChoice<'a> {
         }
     }
 
-    /// The column that a role had in the training of the model, unless the option `columns` uses it otherwise.
+    /// The column that a role had in the model's training, unless the option `columns` uses it differently.
     fn trained(&self, role: &str) -> Result<Option<usize>> {
         let Some(name) = self.trained_name(role) else { return Ok(None) };
         let column = self.find(name)?;
         Ok(column.filter(|column| !self.claimed(role).contains(column)))
     }
 
-    /// Whether a column is a feature of the model, of documents or of queries. Vectors have no columns for features.
+    /// Whether a column is a document or query feature of the model. Features in vectors have no columns.
     pub(super) fn is_feature(&self, column: usize) -> bool {
         let Some(model) = self.spec.model else { return false };
         let card = &model.card;
@@ -181,7 +181,7 @@ impl<'a> ColumnChoice<'a> {
             };
             candidates.extend(self.find(name)?.filter(|column| !elsewhere(column)));
         }
-        // Documents with relevance may have a rating as a property (rule 2.3).
+        // If documents have relevance, a rating may be one of their properties (rule 2.3).
         let is_named = |column: usize, name: &str| self.names[column].eq_ignore_ascii_case(name);
         if role == "relevance"
             && self.spec.features
@@ -197,13 +197,13 @@ impl<'a> ColumnChoice<'a> {
         }
     }
 
-    /// Whether the training of the model ignored a column of this name.
+    /// Whether the model's training ignored a column with this name.
     pub(super) fn was_ignored(&self, column: usize) -> bool {
         let ignored = self.spec.model.map_or(&[][..], |model| &model.card.columns.ignored);
         ignored.iter().any(|name| name.eq_ignore_ascii_case(&self.names[column]))
     }
 
-    /// The column of a role, which must have one if it is needed (rule 2.4).
+    /// The column of a role. A needed role must have one (rule 2.4).
     pub fn required(&self, role: &str, needed: bool) -> Result<Option<usize>> {
         match self.one(role)? {
             None if needed => Err(self.absent(role)),
@@ -211,7 +211,7 @@ impl<'a> ColumnChoice<'a> {
         }
     }
 
-    /// Requires a column of the documents to rank by a model that has read one: row numbers are not ids of its documents
+    /// Requires a document column for a model that was trained with one, because row numbers are not its document ids
     /// (rule 2.9).
     pub fn check_doc(&self, doc: Option<usize>) -> Result<()> {
         let is_numbered = self.columns.is_some_and(|columns| columns.get("doc") == Some(&Value::Null));
@@ -220,8 +220,7 @@ impl<'a> ColumnChoice<'a> {
         if doc.is_none() && had_column && ranks && !is_numbered { Err(self.absent("doc")) } else { Ok(()) }
     }
 
-    /// Features of a training that have a default name of a role, with the role, unless the option `columns` lists the
-    /// features.
+    /// Training features with a default name of a role, and the role, unless the option `columns` lists the features.
     pub fn like_roles(&self, features: &FeatureColumns) -> Vec<(usize, &'static str)> {
         let FeatureColumns::Wide(columns) = features else { return Vec::new() };
         let is_listed = self.columns.is_some_and(|columns| columns.contains_key("features"));
@@ -233,7 +232,7 @@ impl<'a> ColumnChoice<'a> {
                 |names: &[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(&self.names[column]));
             let is_free =
                 |role: &str| self.columns.is_some_and(|columns| columns.get(role) == Some(&Value::Null));
-            // Columns of a view are without these roles, because the judgments have them.
+            // Columns of a view cannot have these roles, because the judgments have them.
             let is_free = |role: &str| self.spec.judged.is_none() && is_free(role);
             let synonym = NAMES.iter().find(|(role, names)| same(names) && !is_free(role));
             synonym.map(|(role, _)| (column, *role))
@@ -244,7 +243,7 @@ impl<'a> ColumnChoice<'a> {
     /// The column of the diversity value or of the slot.
     ///
     /// # Errors
-    /// No slot; a column to diversify by that does not exist.
+    /// No slot; a missing column to diversify by.
     pub fn group(
         &self,
         constraint: ListConstraint,
@@ -260,7 +259,7 @@ impl<'a> ColumnChoice<'a> {
         }
     }
 
-    /// The column that an option of folds names, in training.
+    /// In training, the column named by an option about folds.
     ///
     /// # Errors
     /// No column of this name.
@@ -274,7 +273,7 @@ impl<'a> ColumnChoice<'a> {
         self.claimed("").contains(&column)
     }
 
-    /// Columns that the caller ignores or gives to other roles.
+    /// Columns that the caller ignores or assigns to other roles.
     fn claimed(&self, role: &str) -> Vec<usize> {
         let others = of_columns(self.columns).filter(|(key, _)| *key != role);
         let names = others.flat_map(|(_, value)| listed_names(value));
@@ -293,7 +292,7 @@ impl<'a> ColumnChoice<'a> {
         Ok(self.vector_or_list("features")?.unwrap_or_else(rest))
     }
 
-    /// Categories: the categories of the model or of the training set, otherwise the columns that the option `columns` lists.
+    /// The categories of the model or of the training set, otherwise the columns that the option `columns` lists.
     ///
     /// # Errors
     /// A name that is not a column; missing categories of the model; a list that the training does not support.
@@ -313,7 +312,7 @@ impl<'a> ColumnChoice<'a> {
         Ok(listed)
     }
 
-    /// Query features. With a model: those that it reads from the source. `taken` are the columns of other roles.
+    /// Query features; with a model, the ones that it reads from the source. `taken` are the columns of other roles.
     ///
     /// # Errors
     /// As [`Self::features`].
@@ -328,8 +327,8 @@ impl<'a> ColumnChoice<'a> {
         }
     }
 
-    /// Features of a model: the column of vectors that `columns` names or that the training had; otherwise columns with
-    /// the names of the features; otherwise a vector column with the default name.
+    /// Features of a model: the vector column that `columns` names or that training had; otherwise columns with the
+    /// names of the features; otherwise a vector column with the default name.
     fn of_model(&self, role: &str, features: &[String]) -> Result<FeatureColumns> {
         let given = self.columns.is_some_and(|columns| columns.contains_key(role));
         let wide = !given
@@ -341,7 +340,7 @@ impl<'a> ColumnChoice<'a> {
         }
     }
 
-    /// The columns with these names, in their order (rule 3.6).
+    /// The columns with these names, in this order (rule 3.6).
     fn by_name(&self, role: &str, names: &[String]) -> Result<Vec<usize>> {
         let columns: Vec<Option<usize>> = names.iter().map(|name| self.find(name)).collect::<Result<_>>()?;
         let missing: Vec<&str> = names
@@ -357,7 +356,7 @@ impl<'a> ColumnChoice<'a> {
         let view = view.map_or_else(String::new, |view| {
             format!("; in the training they came from the view '{}'", shorten(&view.name))
         });
-        // Features of vectors are named by their positions.
+        // Vector features are named by position.
         let were_vectors = self.trained_name(role).is_some() || names == position_names(names.len());
         if were_vectors && missing.len() == names.len() {
             return Err(self.source.error(format!(
@@ -414,7 +413,7 @@ impl<'a> ColumnChoice<'a> {
         }
     }
 
-    /// One column of vectors, or the columns that the option lists.
+    /// One vector column, or the columns that the option lists.
     fn vector_or_list(&self, role: &str) -> Result<Option<FeatureColumns>> {
         match self.listed(role)? {
             Some(list) => Ok(Some(FeatureColumns::Wide(list))),
@@ -422,7 +421,7 @@ impl<'a> ColumnChoice<'a> {
         }
     }
 
-    /// The list of columns that the caller gives for a key, if it is one.
+    /// The list of columns given for a key, if it is a list.
     ///
     /// # Errors
     /// A value that is not such a list; a name that is not a column.
@@ -437,7 +436,7 @@ impl<'a> ColumnChoice<'a> {
             Value::Array(list) if !list.is_empty() || key == "ignore" => {
                 let names: Vec<&str> =
                     list.iter().map(|name| name.as_str().ok_or_else(refuse)).collect::<Result<_>>()?;
-                // A column that only the training source has is ignored there.
+                // A column that exists only in the training source is ignored there.
                 let skipped = |name: &&str| {
                     key == "ignore" && self.spec.feature_set == FeatureSet::Known && !self.exists(name)
                 };
@@ -464,7 +463,7 @@ impl<'a> ColumnChoice<'a> {
         }
     }
 
-    /// The columns named `q_*` that have no other role.
+    /// The columns named `q_*` without another role.
     fn prefixed(&self, taken: &[usize]) -> Option<FeatureColumns> {
         let claimed = self.claimed("query_features");
         let free = |column: &usize| !taken.contains(column) && !claimed.contains(column);

@@ -7,7 +7,7 @@ use crate::base::{Params, Result};
 use crate::sqlite::source::Source;
 use crate::train::options::{INTERLEAVED_KEYS, LOG_KEYS};
 
-/// Default names of roles that only logs have.
+/// Default names for roles that exist only in logs.
 const NAMES: [(&str, &[&str]); 4] = [
     ("impression", &["impression", "impression_id", "session", "session_id"]),
     ("position", &["position", "rank", "pos"]),
@@ -51,7 +51,7 @@ pub fn interleaved_columns(
     Ok(chosen)
 }
 
-/// A log role's default names.
+/// Default names of a log role.
 fn log_names(role: &str) -> &'static [&'static str] {
     NAMES.iter().find(|(known, _)| *known == role).map_or(default_names(role), |(_, names)| names)
 }
@@ -68,7 +68,7 @@ fn required(source: &Source, names: &[String], columns: OptionColumns<'_>, role:
     })
 }
 
-/// The column of a role: by the option `columns`, otherwise by its default names.
+/// The column of a role: from the option `columns`, otherwise by default names.
 fn of_role(source: &Source, names: &[String], given: OptionColumns<'_>, role: &str) -> Result<Option<usize>> {
     match given.and_then(|columns| columns.get(role)) {
         Some(Value::String(name)) => return lookup(source, names, "columns", name).map(Some),

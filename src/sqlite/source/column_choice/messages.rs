@@ -1,4 +1,4 @@
-//! Errors about roles. They propose a value of the option `columns`.
+//! Errors about roles, which suggest a value for the option `columns`.
 
 use serde_json::json;
 
@@ -9,8 +9,8 @@ use crate::base::{Error, columns_text};
 use crate::data::is_like_id;
 
 impl ColumnChoice<'_> {
-    /// The error for several columns that could fill a role. In a training its advice excludes the others as features,
-    /// unless they may be ratings that are known before.
+    /// The error for several columns that could fill a role. In training, the advice excludes the others as features,
+    /// unless they may be ratings that are known in advance.
     pub(super) fn ambiguous(&self, role: &str, candidates: &[usize]) -> Error {
         let names: Vec<&str> = candidates.iter().map(|column| self.names[*column].as_str()).collect();
         let (first, others) = (names[0], &names[1..]);
@@ -36,7 +36,7 @@ impl ColumnChoice<'_> {
         self.source.error(format!("the columns {} could each be the {role}; {advice}", names.join(", ")))
     }
 
-    /// The option `columns` of the caller with a further role and further ignored columns.
+    /// The caller's option `columns` with one more role and more ignored columns.
     pub(super) fn proposal(&self, role: Option<(&str, &str)>, ignored: &[&str]) -> String {
         columns_text(self.columns, role.map(|(role, name)| (role, json!(name))), ignored)
     }
@@ -52,7 +52,7 @@ impl ColumnChoice<'_> {
         if let Some(name) = self.trained_name("query").filter(|_| role == "doc" && self.lacks_query()) {
             reasons.push(format!("the query column \"{name}\" of the training is missing, too; "));
         }
-        // 1. Columns with a default name of the role that are used otherwise.
+        // 1. Columns with a default name of the role but a different use.
         let mut free = default_names(role).to_vec();
         for (column, name) in self.names.iter().enumerate() {
             let Some(known) = free.iter().position(|known| known.eq_ignore_ascii_case(name)) else {
@@ -67,7 +67,7 @@ impl ColumnChoice<'_> {
             reasons.push(format!("\"{name}\" {what}; "));
             free.remove(known);
         }
-        // 2. Names and values that would do.
+        // 2. Names and values that would work.
         let names = match free[..] {
             [] => String::new(),
             [only] => format!("name it {only}, or "),
@@ -97,7 +97,7 @@ impl ColumnChoice<'_> {
         entries.find(|(_, value)| names(value)).map(|(key, _)| key.as_str())
     }
 
-    /// The first column that is named like an id and has no other role, if the role is the document.
+    /// For the document role, the first column that is named like an id and has no other role.
     fn document_guess(&self, role: &str) -> Option<&str> {
         let query = self.one("query").ok().flatten();
         let free = |column: usize, name: &str| {
@@ -108,18 +108,18 @@ impl ColumnChoice<'_> {
     }
 }
 
-// Columns that are named like ids (rule 2.12).
+// Columns named like ids (rule 2.12).
 
-/// Features that are named like ids and that the option `columns` does not list. They are refused if they hold numbers.
+/// Features named like ids that the option `columns` does not list. They are refused if they contain numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LikeIds {
     pub columns: Vec<usize>,
-    /// The message about them.
+    /// The message about these features.
     pub error: Error,
 }
 
 impl ColumnChoice<'_> {
-    /// Features of a training that are named like ids and that the option `columns` does not list (rule 2.12).
+    /// Training features named like ids that the option `columns` does not list (rule 2.12).
     pub fn like_ids(
         &self,
         features: &FeatureColumns,

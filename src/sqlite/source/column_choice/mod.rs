@@ -1,4 +1,4 @@
-//! Which column of a source has which role.
+//! Assigns roles to the columns of a source.
 
 mod choice;
 mod log;

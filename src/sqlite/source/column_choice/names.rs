@@ -1,11 +1,11 @@
-//! Column names: the default names of a role, and the names in the option `columns`.
+//! Column names: the default names of roles, and the names in the option `columns`.
 
 use serde_json::{Map, Value};
 
 use crate::base::{Error, Result};
 use crate::sqlite::source::Source;
 
-/// Default names of each role, the most specific first.
+/// Default names of each role, most specific first.
 pub(super) const NAMES: &[(&str, &[&str])] = &[
     ("query", &["query_id", "qid", "query", "user_id", "user"]),
     ("doc", &["doc_id", "docid", "document_id", "document", "doc", "item_id", "item"]),
@@ -24,12 +24,12 @@ pub(super) fn default_names(role: &str) -> &'static [&'static str] {
     NAMES.iter().find(|(known, _)| *known == role).map_or(&[], |(_, names)| names)
 }
 
-/// Whether a role finds a column of this name without the option `columns`.
+/// Whether a role takes a column with this name without the option `columns`.
 pub fn is_default_name(role: &str, name: &str) -> bool {
     default_names(role).iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
-/// Whether a column of this name gets a role without the option `columns`.
+/// Whether a column with this name gets a role without the option `columns`.
 pub fn is_role_name(name: &str) -> bool {
     NAMES.iter().any(|(role, _)| is_default_name(role, name)) || is_of_queries(name)
 }
@@ -39,17 +39,17 @@ pub(super) fn is_of_queries(name: &str) -> bool {
     name.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("q_"))
 }
 
-/// Roles that the value null of their key takes from the columns with their names.
+/// Roles whose key may be null, so that no column gets them by name.
 pub(super) const NO_COLUMN: [&str; 6] = ["doc", "weight", "doc_weight", "determined", "query_time", "slot"];
 
-/// The key of the option `columns` that names no columns.
+/// The key of the option `columns` that does not name columns.
 pub(super) const FEATURE_NAMES: &str = "feature_names";
-/// The key that names columns which have another role as well.
+/// The key that names columns with another role as well.
 pub(super) const QUANTITIES: &str = "quantities";
 
 pub(super) type OptionColumns<'a> = Option<&'a Map<String, Value>>;
 
-/// The keys of the option `columns` that give columns a role, with their values.
+/// The keys of the option `columns` that assign roles to columns, with their values.
 pub(super) fn of_columns(columns: OptionColumns<'_>) -> impl Iterator<Item = (&String, &Value)> {
     columns.into_iter().flatten().filter(|(key, _)| ![FEATURE_NAMES, QUANTITIES].contains(&key.as_str()))
 }
