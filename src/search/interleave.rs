@@ -1,7 +1,7 @@
-//! Comparing two rankers with users: interleaved lists, and the analysis of their clicks.
+//! Comparing two rankers on users: interleaved lists, and analysis of their clicks.
 //!
-//! Team draft (Radlinski, Kurup & Joachims 2008): two rankings take turns to add their best document that is not in the list
-//! yet. A coin decides who begins each round. The ranking whose documents get more clicks wins the impression.
+//! Team draft (Radlinski, Kurup & Joachims 2008): two rankings take turns adding their best document that is not yet in the
+//! list. A coin decides who begins each round. The ranking whose documents get more clicks wins the impression.
 
 #[cfg(test)]
 mod tests;
@@ -17,7 +17,7 @@ use crate::math::normal;
 /// Seed of the first hash, the same as in `ltr_bucket`.
 const SEED: u64 = 42;
 
-/// The ranking that a document of a list comes from.
+/// The ranking from which a document in a list comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Team {
     /// The first ranking.
@@ -28,11 +28,11 @@ pub enum Team {
 
 named!(Team { A = "a", B = "b" });
 
-/// The coins of one list. They depend on the impression, the query and the number of the round alone.
+/// The coins of one list. They depend only on the impression, the query and the round number.
 ///
 /// With h(bytes, seed) = XXH64: s = h(impression, 42), q = h(query, s), and the coin of round r = 1, 2, ... is the lowest bit
-/// of h(r, q); 1 means that the first ranking begins. Integers are 8 bytes, the lowest first; texts are their bytes; no query
-/// means q = s.
+/// of h(r, q); 1 means that the first ranking begins. Integers are hashed as 8 little-endian bytes, texts as their bytes;
+/// without a query, q = s.
 #[derive(Debug, Clone)]
 pub struct Coins {
     key: u64,
@@ -52,17 +52,17 @@ impl Coins {
     }
 }
 
-/// The first `k` documents of an interleaved list, with their teams. Rankings are numbers below `documents`, best first. A number
-/// that a ranking repeats counts at its first position.
+/// The first `k` documents of an interleaved list, with their teams. Rankings are numbers below `documents`, best
+/// first. Repeated numbers count at their first position.
 ///
-/// Radlinski, Kurup & Joachims (2008), algorithm 2: the smaller team chooses next; between equal teams a coin decides. The list ends
-/// when a ranking has no document left.
+/// Radlinski, Kurup & Joachims (2008), algorithm 2: the smaller team chooses next, and a coin decides between teams of
+/// equal size. The list ends when a ranking has no documents left.
 pub fn team_draft(rankings: [&[u32]; 2], documents: usize, mut coins: Coins, k: usize) -> Vec<(u32, Team)> {
     let mut list = Vec::with_capacity(documents.min(k));
     let mut listed = vec![false; documents];
     let (mut rest, mut sizes, mut ticks) = (rankings, [0_usize; 2], Ticks::default());
     while list.len() < k {
-        // 1. The best document of each ranking that is not in the list.
+        // 1. The best document of each ranking that is not in the list yet.
         for ranking in &mut rest {
             let first = ranking.iter().position(|document| !listed[*document as usize]);
             *ranking = first.map_or(&[], |first| &ranking[first..]);
@@ -88,27 +88,27 @@ pub fn team_draft(rankings: [&[u32]; 2], documents: usize, mut coins: Coins, k: 
 
 // Comparison of two rankings by the clicks on interleaved lists.
 
-/// Impressions by who got more clicks.
+/// Impressions, by the ranking with more clicks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
     /// More clicks on documents of the first ranking.
     pub wins_a: u64,
     /// More clicks on documents of the second ranking.
     pub wins_b: u64,
-    /// The same number of clicks on both, at least one.
+    /// Equally many clicks on both, at least one.
     pub ties: u64,
     /// No click on either.
     pub no_click: u64,
 }
 
-/// The test that is planned.
+/// The planned test.
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
     /// Probability that the interval covers the true difference; p-values below 1 - confidence are significant.
     pub confidence: f64,
     /// Probability of a significant p-value.
     pub power: f64,
-    /// The true difference, above 0 and at most 1; `None`: the observed one.
+    /// The true difference, above 0 and at most 1; `None` means the observed one.
     pub difference: Option<f64>,
 }
 
@@ -119,9 +119,10 @@ pub struct Outcome {
     pub difference: Option<f64>,
     /// Interval of the difference.
     pub interval: Option<(f64, f64)>,
-    /// P-value of the two-sided score test that no ranking is better: at most 1 - confidence if and only if 0 is outside the interval.
+    /// P-value of the two-sided score test of no difference: at most 1 - confidence if and only if 0 is outside the
+    /// interval.
     pub p_value: Option<f64>,
-    /// Further impressions until the test finds the difference of the target with its power.
+    /// Number of additional impressions needed for the test to find the target difference with the given power.
     pub more_impressions: Option<u64>,
 }
 
@@ -146,8 +147,8 @@ impl Tally {
 
     /// Difference, interval, test and plan.
     ///
-    /// A tie counts as half a win of each, so the difference is (wins of b - wins of a) / (wins + ties), twice the Delta of
-    /// Chapelle, Joachims, Radlinski & Yue (2012, eq. 1) with the other sign.
+    /// A tie counts as half a win for each, so the difference is (wins of b - wins of a) / (wins + ties), twice the
+    /// Delta of Chapelle, Joachims, Radlinski & Yue (2012, eq. 1) with the other sign.
     pub fn outcome(&self, target: Target) -> Outcome {
         let n = self.with_clicks();
         let difference = (n > 0).then(|| (self.wins_b as f64 - self.wins_a as f64) / n as f64);
@@ -159,15 +160,15 @@ impl Tally {
         }
     }
 
-    /// The test that the score interval inverts, at d = 0, where s(0)^2 = a + b: McNemar's (1947), without a correction for
-    /// continuity. Fagerland, Lydersen & Laake (2013) recommend it over the exact test. Ties do not change it.
+    /// The test that the score interval inverts, at d = 0, where s(0)^2 = a + b: McNemar's test (1947), without continuity
+    /// correction. Fagerland, Lydersen & Laake (2013) recommend it over the exact test. It does not depend on ties.
     fn p_value(&self) -> f64 {
         let (a, b) = (self.wins_a as f64, self.wins_b as f64);
         let z = (b - a).abs() / (a + b).max(1.0).sqrt();
         libm::erfc(z * std::f64::consts::FRAC_1_SQRT_2)
     }
 
-    /// The score interval of a difference of paired proportions (Tango 1998): all differences d that are not refused by
+    /// The score interval of a difference of paired proportions (Tango 1998): all differences d not rejected by
     /// |b - a - n d| <= z s(d), where s(d)^2 = n (2 q + d (1 - d)) is the variance of b - a if d is true, and q the likeliest
     /// probability of a win of the first ranking in that case. It contains 0 if and only if (b - a)^2 <= z^2 (a + b).
     fn interval(&self, confidence: f64) -> (f64, f64) {
@@ -187,8 +188,8 @@ impl Tally {
     }
 
     /// Wins for the power of the test (Fleiss, Levin & Paik 2003, section 2.4):
-    /// ((z_confidence / 2 + z_power sqrt(p (1 - p))) / e)^2, where p = 1/2 + e is the probability that the better one
-    /// wins. The number of impressions per win is taken from this tally.
+    /// ((z_confidence / 2 + z_power sqrt(p (1 - p))) / e)^2, where p = 1/2 + e is the probability that the better
+    /// ranking wins. The number of impressions per win is taken from this tally.
     fn more_impressions(&self, target: Target) -> Option<u64> {
         let (wins, n) = ((self.wins_a + self.wins_b) as f64, self.with_clicks() as f64);
         let difference = target.difference.unwrap_or(self.wins_a.abs_diff(self.wins_b) as f64 / n);
@@ -206,7 +207,7 @@ impl Tally {
     }
 }
 
-/// The last value on the way from `inside` to `end` that is not refused, by bisection.
+/// The last value on the way from `inside` to `end` that is not rejected, by bisection.
 fn boundary(mut inside: f64, end: f64, refused: impl Fn(f64) -> bool) -> f64 {
     if !refused(end) {
         return end;

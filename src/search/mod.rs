@@ -1,4 +1,4 @@
-//! Helpers of search without a model: click logs, interleaving, text matches.
+//! Search helpers that need no model: click logs, interleaving, text matches.
 
 pub mod clicks;
 pub mod interleave;

@@ -1,13 +1,13 @@
 //! Features of a full-text match, from the positions of its terms and statistics of each column.
 //!
-//! A term is a phrase of the query: a word, a prefix, or several tokens in a row. In a column with average length a, in a
-//! table of N rows, for a term that n rows contain there, with f hits in the row and column length d:
+//! A term is a phrase of the query: a word, a prefix, or several tokens in a row. In a table of N rows, a term occurs in n
+//! rows of a column with average length a. With f hits in a row whose column has length d:
 //!
 //! * idf = ln(1 + (N - n + 0.5) / (n + 0.5))
 //! * bm25 = sum over terms of idf f (k + 1) / (f + k (1 - b + b d / a)), k = 1.2, b = 0.75
 //!
 //! Source: Robertson & Zaragoza 2009, "The Probabilistic Relevance Framework: BM25 and Beyond", eq. 3.15, with the idf of
-//! Lucene, which is above 0 for every n. BM25 of single columns: the same, section 3.6.1.
+//! Lucene, which is above 0 for every n. BM25 of single columns: same source, section 3.6.1.
 
 #[cfg(test)]
 mod tests;
@@ -19,10 +19,10 @@ use crate::base::Ticks;
 
 pub use super::text_query::{MAX_WORDS, Tokens, Words, match_query};
 
-/// The features of a column, in their order. The name of a feature is the name of its column, `_`, and one of these.
+/// The features of a column, in order. A feature's name is the column's name, `_`, and one of these.
 pub const COLUMN_FEATURES: [&str; 7] = ["bm25", "hits", "coverage", "first", "window", "phrase", "length"];
 
-/// The feature of all columns together, after the features of single columns.
+/// The feature over all columns, which follows the features of single columns.
 pub const IDF_SUM: &str = "idf_sum";
 
 /// Saturation of hits: the value of Lucene and of FTS5.
@@ -37,10 +37,10 @@ pub fn feature_names<S: AsRef<str>>(columns: &[S]) -> Vec<String> {
     columns.iter().flat_map(of_column).chain([IDF_SUM.to_owned()]).collect()
 }
 
-/// The offset of a term without a hit.
+/// The offset that marks a term without hits.
 const NONE: u32 = u32::MAX;
 
-/// A position at which a term begins.
+/// A position where a term begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hit {
     /// Number of the column.
@@ -51,14 +51,14 @@ pub struct Hit {
     pub term: u32,
 }
 
-/// A full-text table's statistics of the terms of a query.
+/// A full-text table's statistics for the terms of a query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Counts {
     /// Rows of the table.
     pub rows: u64,
     /// Tokens of each column in all rows.
     pub tokens: Vec<u64>,
-    /// Tokens of each term; 0 for a term without any, which no row has.
+    /// Number of tokens of each term; terms with 0 tokens never match.
     pub sizes: Vec<u32>,
     /// Rows that have each term.
     pub having: Vec<u64>,
@@ -68,24 +68,24 @@ pub struct Counts {
     pub gap: u32,
 }
 
-/// The terms that a row has.
+/// The terms that occur in a row.
 #[derive(Debug, Clone, Copy)]
 pub enum Found<'a> {
     /// Every position, in the order of columns, offsets and terms.
     Places(&'a [Hit]),
-    /// The term t is in the column c at t * columns + c. Places are unknown.
+    /// Whether term t is in column c, at t * columns + c. Positions are unknown.
     Columns(&'a [bool]),
-    /// Nothing is known.
+    /// Unknown.
     Unknown,
 }
 
-/// The statistics of a query, and space for the features of a row.
+/// The statistics of a query, and buffers for the features of a row.
 pub struct Statistics {
     columns: usize,
     sizes: Vec<u32>,
-    /// Terms that have tokens.
+    /// Number of terms with tokens.
     terms: usize,
-    /// For each term the one before it that has tokens.
+    /// For each term, the previous term with tokens.
     previous: Vec<Option<usize>>,
     gap: u32,
     average: Vec<f64>,
@@ -99,7 +99,7 @@ pub struct Statistics {
     last: Vec<u32>,
     /// Offsets and terms, the smallest first.
     starts: BinaryHeap<Reverse<(u32, u32)>>,
-    /// For each hit of a column, whether the terms up to its own are in a row there.
+    /// For each hit in a column, whether all terms up to this one appear there consecutively.
     chained: Vec<bool>,
     is_present: Vec<bool>,
 }
@@ -107,7 +107,7 @@ pub struct Statistics {
 /// ln(1 + (N - n + 0.5) / (n + 0.5)), above 0.
 fn idf(rows: u64, having: u64) -> f64 {
     let (rows, having) = (rows as f64, having as f64);
-    // A table that is being changed may count fewer rows than the index has.
+    // While a table is being changed, it may count fewer rows than the index.
     libm::log1p(((rows - having).max(0.0) + 0.5) / (having + 0.5))
 }
 
@@ -151,13 +151,13 @@ impl Statistics {
         self.columns
     }
 
-    /// Number of terms, also of those without tokens.
+    /// Number of terms, including terms without tokens.
     pub fn terms(&self) -> usize {
         self.sizes.len()
     }
 
-    /// Writes the features of a row: for each column, then the sum of idf over the terms that the row has. NaN: unknown.
-    /// `lengths`: the row's number of tokens in each column, if known.
+    /// Writes the features of a row: the features of each column, then the sum of idf over the terms in the row. NaN
+    /// means unknown. `lengths`: the row's number of tokens in each column, if known.
     pub fn features(&mut self, lengths: &[Option<u32>], found: Found<'_>, features: &mut Vec<f64>) {
         let mut ticks = Ticks::default();
         features.clear();
@@ -210,7 +210,7 @@ impl Statistics {
         // 1. Hits of each term.
         self.counts.fill(0);
         hits.iter().for_each(|hit| self.counts[hit.term as usize] += 1);
-        // 2. BM25, and the tokens of the terms that the column has.
+        // 2. BM25, and the tokens of the terms in the column.
         let norm = K * (1.0 - B + B * known_length / self.average[column]);
         let (mut bm25, mut covered, mut size) = (0.0, 0, 0u64);
         for (term, &count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
@@ -235,7 +235,7 @@ impl Statistics {
         ]);
     }
 
-    /// Tokens of the smallest window that has a hit of each of the `covered` terms from its start to its end.
+    /// Tokens in the smallest window that contains a complete hit of each of the `covered` terms.
     fn window(&mut self, hits: &[Hit], covered: usize) -> u64 {
         if covered == 1 {
             return u64::from(self.sizes[hits[0].term as usize]);

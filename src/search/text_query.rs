@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::base::{Result, Ticks, named};
 
-/// Whether a match has one or all of the words.
+/// Whether a match must have one or all of the words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Words {
     /// At least one.
@@ -16,21 +16,21 @@ pub enum Words {
 
 named!(Words { Any = "any", All = "all" });
 
-/// The most words and phrases of a query; others are dropped. FTS5 takes seconds for 100,000.
+/// Most words and phrases in a query; the rest is dropped. FTS5 takes seconds for 100,000.
 pub const MAX_WORDS: usize = 1000;
 
-/// Work, for [`Ticks`], of looking at a character, and of adding a string.
+/// Cost, for [`Ticks`], of inspecting a character and of adding a string.
 const CHAR_COST: usize = 10;
 const STRING_COST: usize = 100;
 
 /// A query that matches nothing.
 pub(super) const NOTHING: &str = "\"\"";
 
-/// Where the tokenizer of a full-text table finds tokens in a text.
+/// Where a full-text table's tokenizer finds tokens in a text.
 #[derive(Debug)]
 pub struct Tokens {
     ranges: Vec<Range<usize>>,
-    /// Whether tokens overlap, as n-grams do.
+    /// Whether tokens overlap, like n-grams.
     overlap: bool,
 }
 
@@ -41,7 +41,7 @@ impl Tokens {
         Self { ranges, overlap }
     }
 
-    /// Whether the character at this byte belongs to a token. N-grams have all characters.
+    /// Whether the character at this byte belongs to a token. N-grams cover all characters.
     fn keep(&self, at: usize) -> bool {
         let next = self.ranges.partition_point(|range| range.end <= at);
         !self.overlap && self.ranges.get(next).is_some_and(|range| range.start <= at)
@@ -55,7 +55,7 @@ impl Tokens {
     }
 }
 
-/// A user's text, and the tokens that a table makes of it, if the table is known.
+/// A user's text, and a table's tokens for it, if the table is known.
 struct Typed<'a> {
     text: &'a str,
     tokens: Option<&'a Tokens>,
@@ -72,7 +72,8 @@ impl<'a> Typed<'a> {
         self.tokens.is_some_and(|tokens| tokens.keep(at))
     }
 
-    /// Where the next space is, or is not, from this byte on. The tokenizer may keep spaces.
+    /// Where the next space, or the next character that is not a space, is from this byte on. The tokenizer may keep
+    /// spaces.
     fn find_space(&self, from: usize, is_space: bool) -> usize {
         let mut ticks = Ticks::default();
         let found = |(at, c): &(usize, char)| {
@@ -90,7 +91,7 @@ impl<'a> Typed<'a> {
             let rest = self.text.get(at..).filter(|rest| !rest.is_empty())?;
             let phrase = opened_phrase(rest).and_then(|phrase| {
                 let start = self.range(phrase).start;
-                // The next closing quote is the same for all quotes before it: looking for it each time would be quadratic.
+                // The next closing quote is the same for all quotes before it. Searching each time would be quadratic.
                 if closing.start < start {
                     closing = closing_quote(self.text, start);
                 }
@@ -107,7 +108,7 @@ impl<'a> Typed<'a> {
         })
     }
 
-    /// Words and phrases that have a token. Without a table quotes separate words.
+    /// Words and phrases with a token. Without a table, quotes separate words.
     fn strings(&self) -> impl Iterator<Item = (&'a str, bool)> {
         let pieces = |(string, is_phrase): (&'a str, bool)| {
             let is_whole = is_phrase || self.tokens.is_some();
@@ -119,7 +120,7 @@ impl<'a> Typed<'a> {
         })
     }
 
-    /// The parts of a word that are words, too; empty if it has one part.
+    /// The parts of a word that are also words; empty if there is only one part.
     fn parts(&self, word: &'a str) -> Box<dyn Iterator<Item = &'a str> + '_> {
         let Some(tokens) = self.tokens else { return Box::new(parts_of(word)) };
         match tokens.within(self.range(word)) {
@@ -131,11 +132,12 @@ impl<'a> Typed<'a> {
     }
 }
 
-/// The FTS5 query of a text. Every word becomes a string of FTS5, so that no character is an operator. Text in quotes is a
-/// phrase, if the first quote begins a word: others are marks such as inches. FTS5 makes a phrase of a word with punctuation, as
-/// in `red,shoes`; if one word is enough, its parts are words, too. Words of punctuation alone are dropped, as are words that are
-/// there already: FTS5 would find each of their hits again. With `prefix` the last word also matches its continuations.
-/// `tokenize` gives the tokens of the text in a table; without it, no tokenizer makes a word of punctuation alone.
+/// The FTS5 query of a text. Every word becomes an FTS5 string, so that no character acts as an operator. Quoted text is a
+/// phrase if the first quote begins a word; other quotes are marks such as inches. FTS5 turns a word with punctuation,
+/// such as `red,shoes`, into a phrase; if one word is enough for a match, the parts are added as words. Words that are
+/// only punctuation are dropped, and so are repeated words, because FTS5 would find each of their hits again. With
+/// `prefix`, the last word also matches its continuations. `tokenize` returns the text's tokens in a table; without it,
+/// punctuation alone is assumed not to be a word.
 ///
 /// Time is linear in the text. Checkpoints check for interrupts.
 ///
@@ -147,14 +149,14 @@ pub fn match_query(
     prefix: bool,
     tokenize: Option<impl FnOnce(&str) -> Result<Tokens>>,
 ) -> Result<String> {
-    // 1. Words and phrases. Those that are too short for n-grams are one phrase.
+    // 1. Words and phrases. If they are too short for n-grams, they form one phrase.
     let text = text.replace('\0', " ");
     let tokens = tokenize.map(|tokenize| tokenize(&text)).transpose()?;
     let typed = Typed { text: &text, tokens: tokens.as_ref() };
     let has_tokens = tokens.as_ref().is_some_and(|tokens| !tokens.ranges.is_empty());
     let whole = (has_tokens && typed.strings().next().is_none()).then_some((&*text, true));
     let mut strings = typed.strings().chain(whole).peekable();
-    // 2. Strings, each once, and whether a string may be a prefix. Only the last word may be one.
+    // 2. Distinct strings, and whether a string may be a prefix, which only the last word may.
     let (mut known, mut parts, mut ticks) = (HashSet::new(), Vec::new(), Ticks::default());
     'text: while let Some((string, is_phrase)) = strings.next() {
         let goes_on = prefix && strings.peek().is_none() && !is_phrase;
@@ -163,7 +165,7 @@ pub fn match_query(
         let mut next = Some((string, goes_on));
         while let Some((string, goes_on_here)) = next {
             ticks.add(STRING_COST + CHAR_COST * string.len());
-            // Two quotes are one that the tokenizer gets.
+            // The tokenizer sees two quotes as one.
             let (inside, key) = if tokens.is_some() {
                 (string.replace('"', "\"\""), string.to_owned())
             } else {
@@ -180,7 +182,7 @@ pub fn match_query(
             next = pieces.next().map(|piece| (piece, goes_on && pieces.peek().is_none()));
         }
     }
-    // 3. The query. Without AND between them FTS5 ignores strings that its tokenizer finds empty.
+    // 3. The query. Without AND between strings, FTS5 ignores the ones in which its tokenizer finds no tokens.
     let separator = match words {
         Words::Any => " OR ",
         Words::All => " ",
@@ -188,7 +190,7 @@ pub fn match_query(
     Ok(if parts.is_empty() { NOTHING.to_owned() } else { parts.join(separator) })
 }
 
-/// The parts of a text between the characters that separate them.
+/// The parts of a text between separators.
 fn split(text: &str, separates: fn(char) -> bool) -> impl Iterator<Item = &str> {
     let mut ticks = Ticks::default();
     let separates = move |c| {
@@ -198,7 +200,7 @@ fn split(text: &str, separates: fn(char) -> bool) -> impl Iterator<Item = &str> 
     text.split(separates).filter(|part| !part.is_empty())
 }
 
-/// The parts of a word with punctuation; empty for one part. Symbols are parts, too, if punctuation separates them.
+/// The parts of a word with punctuation; empty if there is only one. Symbols separated by punctuation also count as parts.
 fn parts_of(word: &str) -> impl Iterator<Item = &str> {
     let several = |separates: fn(char) -> bool| {
         split(word, separates).nth(1).map(|_| split(word, separates)).into_iter().flatten()
@@ -207,7 +209,7 @@ fn parts_of(word: &str) -> impl Iterator<Item = &str> {
     several(is_punctuation).filter(move |part| !words.contains(part)).chain(several(joins_words))
 }
 
-/// The text after the quote that it begins with.
+/// The text after its opening quote.
 fn opened_phrase(text: &str) -> Option<&str> {
     let mut chars = text.trim_start_matches(['(', '[', '{']).chars();
     let open = chars.next().filter(|first| is_quote(*first))?;
@@ -229,19 +231,19 @@ fn closing_quote(text: &str, from: usize) -> Range<usize> {
     text[from..].match_indices(is_any).map(place).find(ends).unwrap_or(usize::MAX..usize::MAX)
 }
 
-/// Double quotes: straight, typographic and French ones.
+/// Double quotes: straight, typographic and French.
 fn is_quote(c: char) -> bool {
     matches!(c, '"' | '\u{201c}' | '\u{201d}' | '\u{201e}' | '\u{ab}' | '\u{bb}')
 }
 
-/// Whether a character is a space or punctuation, which no tokenizer puts into a word. Symbols and emoji can be words.
+/// Whether a character is a space or punctuation, which tokenizers do not put into words. Symbols and emoji can be words.
 fn is_punctuation(c: char) -> bool {
     let is_symbol = "$+<=>^`|~".contains(c);
     let is_general = matches!(c, '\u{a1}' | '\u{a7}' | '\u{ab}' | '\u{b6}' | '\u{b7}' | '\u{bb}' | '\u{bf}' | '\u{2000}'..='\u{206f}' | '\u{3000}'..='\u{3003}' | '\u{3008}'..='\u{3011}' | '\u{feff}');
     c.is_whitespace() || c.is_control() || c.is_ascii_punctuation() && !is_symbol || is_general
 }
 
-/// Whether a character separates parts of a word: it is not a letter, digit or mark of a script.
+/// Whether a character separates parts of a word, because it is not a letter, digit or mark of a script.
 fn joins_words(c: char) -> bool {
     let is_other = matches!(c, '\u{a1}'..='\u{f7}' | '\u{2010}'..='\u{20cf}' | '\u{2100}'..='\u{2bff}' | '\u{3000}'..='\u{3029}' | '\u{3030}'..='\u{303f}' | '\u{fe30}'..='\u{fe6f}' | '\u{ff01}'..='\u{ff65}' | '\u{1f000}'..='\u{1faff}');
     !c.is_alphanumeric() && (c.is_ascii_punctuation() || is_other)

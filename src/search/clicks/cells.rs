@@ -1,4 +1,4 @@
-//! Rows and clicks of pairs in contexts, and numbering in order of appearance.
+//! Rows and clicks of pairs in contexts, and numbering by first appearance.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ pub struct Cell {
     pub weight: f64,
 }
 
-/// Numbers of things in the order in which they came; a thing is two numbers.
+/// Numbers pairs of numbers by first appearance.
 pub(super) type Numbers = HashMap<(u32, u32), u32>;
 
 /// The number of a pair; a new pair gets the next number.

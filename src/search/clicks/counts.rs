@@ -9,13 +9,13 @@ use crate::base::{Error, Memory, Reservation, Result, bytes_of};
 use crate::data::{Id, bucket_of};
 use crate::math::sort_items;
 
-/// Impressions are held out if the hash of their id is divisible by this number: one of eight.
+/// Impressions whose id hash is divisible by this number are held out: one in eight.
 const HELD_OUT: u32 = 8;
 
-/// Bytes of an entry of a map, with the unused capacity.
+/// Bytes per map entry, including unused capacity.
 const ENTRY_BYTES: u64 = 40;
 
-/// Vectors with a number for each pair that a fit has at once.
+/// Number of per-pair vectors that a fit has at the same time.
 const POINTS: usize = 10;
 
 /// Counts of one model.
@@ -23,14 +23,14 @@ const POINTS: usize = 10;
 pub struct Counts {
     /// Counts by pair and context.
     numbers: Numbers,
-    /// For each number: rows and clicks of the training impressions, and of the held-out ones; the sum of all click
+    /// For each pair: rows and clicks of the training impressions, and of the held-out ones; the sum of all click
     /// weights.
     counts: Vec<[f64; 5]>,
 }
 
 impl Counts {
-    /// The cells in the order of pairs and contexts. `all`: of all impressions, otherwise of those to train on. `order`: the
-    /// new number of each pair. `unit`: what weights are divided by.
+    /// The cells in the order of pairs and contexts. `all`: of all impressions, otherwise of the training impressions.
+    /// `order`: the new number of each pair. `unit`: the divisor of weights.
     fn cells(&self, order: &[u32], all: bool, unit: f64) -> Vec<Cell> {
         let of = |(&(pair, context), number): (&(u32, u32), &u32)| {
             let [rows, clicks, held_rows, held_clicks, weight] = self.counts[*number as usize];
@@ -67,7 +67,7 @@ pub struct Seen {
     pub last_clicks: u64,
     /// Sum of the click weights.
     weight: f64,
-    /// Clicks and last clicks of the impressions to train on.
+    /// Clicks and last clicks in the training impressions.
     training: [u64; 2],
 }
 
@@ -81,13 +81,13 @@ pub struct LogRow {
     pub doc: Id,
     /// From 1.
     pub position: u32,
-    /// Weight of the click, such as 5 for a purchase; 0 without one.
+    /// Weight of the click, such as 5 for a purchase; 0 without a click.
     pub weight: f64,
 }
 
 /// Receives the impressions of a log.
 pub trait TakesImpressions {
-    /// Whether it takes the impression with this id. Rows of other impressions are dropped.
+    /// Whether to receive the impression with this id. Rows of other impressions are dropped.
     fn takes(&self, _id: &Id) -> bool {
         true
     }
@@ -96,7 +96,7 @@ pub trait TakesImpressions {
     /// # Errors
     /// More memory than is allowed.
     fn pair(&mut self, query: Id, doc: Id) -> Result<u32>;
-    /// An impression with its rows, in the order of positions. There is at least one.
+    /// Receives an impression with its rows, at least one, in the order of positions.
     ///
     /// # Errors
     /// More memory than is allowed.
@@ -184,7 +184,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// No row yet, to be counted for these models.
+    /// Starts without rows, counting for these models.
     pub fn new(models: Vec<&'static ClickModel>, memory: &Memory) -> Self {
         let counts = models.iter().map(|_| Counts::default()).collect();
         Self { models, counts, memory: memory.nothing(), ..Self::default() }
@@ -199,7 +199,7 @@ impl Log {
         self.memory.resize(self.bytes, what, "read fewer queries at a time")
     }
 
-    /// Ends the log. Pairs are numbered in the order of their ids, so that the order of the rows changes no bit.
+    /// Ends the log. Pairs are numbered in the order of their ids, so that row order does not change a bit.
     pub fn finish(self) -> Counted {
         let order = |ids: HashMap<Id, usize>| {
             let mut ids: Vec<(Id, usize)> = ids.into_iter().collect();
@@ -289,9 +289,9 @@ pub(super) fn is_held_out(impression: &Id) -> bool {
     bucket_of(impression, HELD_OUT) == 0
 }
 
-/// A log that was read.
+/// A complete log.
 pub struct Counted {
-    /// The models that it was counted for.
+    /// The models for which it was counted.
     pub models: Vec<&'static ClickModel>,
     counts: Vec<Counts>,
     /// Ids of queries, sorted.
@@ -304,7 +304,7 @@ pub struct Counted {
     pub seen: Vec<Seen>,
     /// Largest weight of a click, the unit of weights; 1 without a click.
     pub(super) unit: f64,
-    /// Numbers of pairs, in log order.
+    /// Pair numbers, in log order.
     numbers: Vec<u32>,
     /// Number of impressions.
     pub impressions: u64,
@@ -315,11 +315,11 @@ impl Counted {
     /// Bytes that [`super::fitted`] takes for a model, with its cells.
     pub fn bytes_of_fit(&self, model: usize) -> u64 {
         let vectors = bytes_of::<f64>(POINTS).saturating_mul(2 * self.pairs.len() as u64);
-        // A cell is sorted by its number, and has a context, information on two estimates, and expected clicks.
+        // Each cell has a number to sort by, a context, information on two estimates, and expected clicks.
         vectors + bytes_of::<(Cell, [usize; 5])>(self.counts[model].counts.len())
     }
 
-    /// The cells of a model. `all`: of all impressions, otherwise without those that are held out.
+    /// The cells of a model. `all`: of all impressions, otherwise without held-out ones.
     pub fn cells(&self, model: usize, all: bool) -> Vec<Cell> {
         self.counts[model].cells(&self.numbers, all, self.unit)
     }
@@ -329,7 +329,7 @@ impl Counted {
         self.seen.iter().map(|seen| seen.weight / self.unit)
     }
 
-    /// The mean weight of a click, relative to the largest; 1 without a click.
+    /// The mean click weight, relative to the largest; 1 without clicks.
     pub(super) fn mean_weight(&self) -> f64 {
         let clicks: u64 = self.seen.iter().map(|seen| seen.clicks).sum();
         if clicks > 0 { self.weights().sum::<f64>() / clicks as f64 } else { 1.0 }
@@ -344,7 +344,7 @@ impl Counted {
     }
 }
 
-/// Finds pair numbers in a log that is read again.
+/// Looks up pair numbers while a log is read again.
 pub struct Finder<'a> {
     counted: &'a Counted,
     /// The query of the last row, and its pairs.
@@ -352,7 +352,7 @@ pub struct Finder<'a> {
 }
 
 impl<'a> Finder<'a> {
-    /// For a log that was read.
+    /// For a complete log.
     pub fn new(counted: &'a Counted) -> Self {
         Self { counted, query: None }
     }
@@ -360,7 +360,7 @@ impl<'a> Finder<'a> {
     /// The number of a pair.
     ///
     /// # Errors
-    /// A pair that the log did not have.
+    /// A pair that did not occur in the log.
     pub fn pair(&mut self, query: Id, doc: &Id) -> Result<u32> {
         let Counted { queries, docs, pairs, .. } = self.counted;
         if self.query.as_ref().is_none_or(|(known, _)| *known != query) {

@@ -7,8 +7,8 @@
 //!
 //! The estimates maximize sum over cells of c log(gamma alpha) + (n - c) log(1 - gamma alpha), plus k m log(alpha) + k
 //! (1 - m) log(1 - alpha) for each pair. They are found by expectation maximization (Chuklin, Markov & de Rijke 2015,
-//! section 4.2). Standard errors come from the expected information of all estimates, if there are at most 256
-//! contexts; otherwise gamma counts as known.
+//! section 4.2). Standard errors come from the expected information of all estimates if there are at most 256
+//! contexts; otherwise gamma is treated as known.
 //!
 //! Clicks may have weights w, relative to the largest. Then the attractiveness v of a pair, in this unit, maximizes the same
 //! sum with the given gamma, the sum of w instead of c, and m times the mean weight instead of m: a click of weight w is a
@@ -29,7 +29,7 @@ const HALVINGS: usize = 60;
 /// Largest number of contexts whose covariance is computed.
 pub(super) const MOST_CONTEXTS: usize = 256;
 
-/// An estimate with its standard error, which is infinite where the data do not determine the estimate.
+/// An estimate with its standard error, which is infinite if the data do not determine the estimate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
     pub value: f64,
@@ -46,7 +46,7 @@ impl Estimate {
     }
 }
 
-/// Information in a prior with this strength and mean about a probability.
+/// Information about a probability in a prior with this strength and mean.
 pub(super) fn prior_information(strength: f64, mean: f64, value: f64) -> f64 {
     strength * (mean / (value * value) + (1.0 - mean) / ((1.0 - value) * (1.0 - value)))
 }
@@ -56,7 +56,7 @@ pub(super) fn prior_information(strength: f64, mean: f64, value: f64) -> f64 {
 pub struct Fitted {
     /// Attractiveness of each pair.
     pub alpha: Vec<Estimate>,
-    /// Examination of each context, in their order.
+    /// Examination of each context, in order.
     pub gamma: Vec<(u32, Estimate)>,
     /// Expected number of examined rows of each pair.
     pub examined: Vec<f64>,
@@ -64,7 +64,7 @@ pub struct Fitted {
     pub satisfaction: Vec<f64>,
     /// Attractiveness times satisfaction of each pair; attractiveness for models without satisfaction.
     pub relevance: Vec<Estimate>,
-    /// Relevance of each pair from weighted clicks; empty for fits without the held-out impressions.
+    /// Relevance of each pair from weighted clicks; empty for fits without held-out impressions.
     pub weighted: Vec<f64>,
     /// The mean m, for pairs without rows.
     pub mean: f64,
@@ -82,7 +82,7 @@ impl Fitted {
         place.map_or(self.mean_gamma, |number| self.gamma[number].1.value)
     }
 
-    /// Each pair's attractiveness by click weights, whose mean is given. The cells are sorted by pair.
+    /// Each pair's attractiveness from click weights with this mean. The cells are sorted by pair.
     pub(super) fn weigh(&mut self, cells: &[Cell], mean_weight: f64) {
         let mean = within(self.mean * mean_weight);
         self.weighted = self.maxima(cells, self.alpha.len(), mean, |cell| cell.weight);
@@ -104,7 +104,7 @@ impl Fitted {
             let sum = PRIOR * mean + cells.iter().map(&clicks).sum::<f64>();
             let others = |cell: &Cell| (cell.rows - clicks(cell), self.examination(cell.context));
             let others: Vec<(f64, f64)> = cells.iter().map(others).collect();
-            // The slope of the sum falls from infinity at 0, where it is searched for 0.
+            // The slope of the sum decreases from infinity at 0; find where it is 0.
             let rises = |value: f64| {
                 let of = |(count, gamma): &(f64, f64)| count * gamma / no_click(value * gamma);
                 sum / value > PRIOR * (1.0 - mean) / (1.0 - value) + others.iter().map(of).sum::<f64>()
@@ -124,7 +124,7 @@ impl Fitted {
         self.satisfaction.get(pair as usize).copied().unwrap_or(0.0)
     }
 
-    /// Satisfaction from the number of clicks and of last clicks of each pair, with the same prior.
+    /// Satisfaction from the number of clicks and last clicks of each pair, with the same prior.
     #[must_use]
     pub fn with_satisfaction(mut self, clicks: &[[f64; 2]]) -> Self {
         let [all, last] = clicks.iter().fold([0.0, 0.0], |sum, [all, last]| [sum[0] + all, sum[1] + last]);
@@ -142,7 +142,7 @@ impl Fitted {
     }
 }
 
-/// The cells, with contexts replaced by their numbers.
+/// The cells, with contexts replaced by numbers.
 pub(super) struct Problem<'a> {
     cells: &'a [Cell],
     /// Context number of each cell.
@@ -222,7 +222,7 @@ fn numbered_contexts(cells: &[Cell]) -> (Vec<u32>, Vec<usize>) {
     (sorted.into_iter().map(|((_, context), _)| context).collect(), contexts)
 }
 
-/// The representative of a number's set.
+/// The representative of the set with this number.
 fn root(parents: &mut [usize], mut number: usize) -> usize {
     while parents[number] != number {
         parents[number] = parents[parents[number]];
@@ -236,13 +236,13 @@ pub(super) fn no_click(click: f64) -> f64 {
     (1.0 - click).max(MARGIN)
 }
 
-/// The point of a maximum has alpha by pair, then gamma by context; gamma of the first context is 1.
+/// A point has alpha by pair, then gamma by context; gamma of the first context is 1.
 impl Problem<'_> {
     /// One pass of expectation maximization, and the penalized log-likelihood before it.
     fn pass(&self, point: &Point) -> (Point, f64) {
         let (alpha, gamma) = point.split_at(self.pairs);
         let (prior_clicks, prior_others) = (self.prior * self.mean, self.prior * (1.0 - self.mean));
-        // 1. Expected numbers of attractive and of examined rows.
+        // 1. Expected numbers of attractive and examined rows.
         let mut sums = vec![[prior_clicks, self.prior]; self.pairs];
         sums.resize(point.len(), [0.0, 0.0]);
         let mut value = 0.0;
@@ -354,9 +354,9 @@ impl Problem<'_> {
         Some((0..free).map(column).collect())
     }
 
-    /// For each context, whether the cells determine its examination relative to the first: for contexts with clicks to
-    /// which pairs with clicks lead from the first, where each pair leads to all of its contexts (union-find). Elsewhere only
-    /// the prior separates examination from attractiveness.
+    /// For each context, whether the cells determine its examination relative to the first context: they do if the
+    /// context has clicks and is connected to the first by pairs with clicks, where each pair connects all of its contexts
+    /// (union-find). Otherwise only the prior separates examination from attractiveness.
     fn determined(&self, contexts: usize) -> Vec<bool> {
         let mut parents: Vec<usize> = (0..contexts).collect();
         let mut has_clicks = vec![false; contexts];
@@ -406,7 +406,7 @@ pub(super) fn within(probability: f64) -> f64 {
 }
 
 impl Problem<'_> {
-    /// The maximum, from a start.
+    /// The maximum, found from a starting point.
     fn maximum(&self, start: Point) -> Point {
         let (mut point, mut passes) = (start, 0);
         while passes + 3 <= MOST_PASSES {

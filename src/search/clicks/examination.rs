@@ -1,16 +1,17 @@
-//! Estimates examination where a log determines it, and how well the log separates a document from its positions.
+//! Estimates examination as far as a log determines it, and how well the log separates a document from its positions.
 //!
 //! Symbols, in addition to the ones in the parent module and `estimate`:
 //! * h_ir = n_ir gamma_r alpha_i: expected clicks in a cell. If clicks are rare, this is the expected information of the cell about
 //!   log(gamma_r alpha_i), otherwise a lower bound; H_i = sum over r of h_ir
 //! * L = diag(sum over i of h_ir) - sum over i of h_i h_i' / H_i: the information about log gamma if each log alpha_i is estimated
-//!   too, the Laplacian of a graph of contexts. It is 0 for contrasts between contexts that no document connects.
+//!   too, the Laplacian of a graph of contexts. It is 0 for contrasts between unconnected contexts.
 //! * mu_r: click rate in a context, relative to the first; l_r = log(mu_r) / 2; v_r = l_r^2 + 0.01
 //! * u_i = h_i / H_i; u_q: mean of u, weighted by H, over the documents of i's query
 //!
-//! Let gamma^ be the maximum-likelihood estimate; then log gamma = (L + V^-1)^-1 (L log(gamma^) + V^-1 l). What the log leaves
-//! open is attributed half to examination and half to attractiveness: the prior mean l lies midway between "users look at every
-//! row" and "documents are equally good at every position", each one standard deviation away by the variance v.
+//! Let gamma^ be the maximum-likelihood estimate; then log gamma = (L + V^-1)^-1 (L log(gamma^) + V^-1 l). Whatever the log
+//! does not determine is attributed half to examination and half to attractiveness: the prior mean l lies midway
+//! between "users look at every row" and "documents are equally good at every position", and v makes both one standard
+//! deviation away.
 //!
 //! To first order, an error e of log gamma changes log alpha_i by -u_i' e, and log alpha_i relative to the other documents of
 //! the query by -(u_i - u_q)' e. So with s_i^2 = (u_i - u_q)' L^+ (u_i - u_q), infinite if no document connects the contexts,
@@ -19,7 +20,8 @@
 //! determined_i = 1 / (1 + s_i^2 / 0.25)
 //! ```
 //!
-//! It is 1/2 if examination alone gives relative attractiveness a standard error of a factor of e^0.5 = 1.65.
+//! It is 1/2 if uncertainty about examination alone changes relative attractiveness by a factor of e^0.5 = 1.65 (one
+//! standard error).
 
 use super::Cell;
 use super::estimate::{
@@ -35,22 +37,22 @@ const HALF_DETERMINED: f64 = 0.25;
 const LEAST_VARIANCE: f64 = 0.01;
 /// Smallest number added to the diagonal of L to make it invertible: absolute, and relative to L's largest entry.
 const LEAST_INFORMATION: [f64; 2] = [1e-6, 1e-11];
-/// Prior information that fixes the first context.
+/// Prior information to fix the first context.
 const FIXED: f64 = 1e9;
 
 /// Examination in each context.
 pub struct Examination {
-    /// Contexts, sorted, with their log gamma.
+    /// Sorted contexts with their log gamma.
     log_gamma: Vec<(u32, f64)>,
     /// Covariance of log gamma; `None` if gamma is known.
     covariance: Option<Inverse>,
     /// The inverse of L with a small number added to the diagonal.
     of_log: Option<Inverse>,
-    /// For each cell, the number of the context and h.
+    /// The context number and h of each cell.
     of_cell: Vec<(usize, f64)>,
 }
 
-/// The rows of an inverse; only the diagonal for more than 256 contexts.
+/// The rows of an inverse; with more than 256 contexts, only the diagonal.
 struct Inverse {
     rows: Vec<Vec<f64>>,
     is_diagonal: bool,
@@ -220,7 +222,7 @@ fn shares(numbers: &[(usize, f64)]) -> Vec<(usize, f64)> {
     numbers.iter().map(|(context, number)| (*context, number / sum.max(f64::MIN_POSITIVE))).collect()
 }
 
-/// The rows of L; only the diagonal for more than 256 contexts.
+/// The rows of L; with more than 256 contexts, only the diagonal.
 struct Laplacian {
     values: Vec<f64>,
     contexts: usize,
@@ -241,7 +243,7 @@ impl Laplacian {
                     values[*i] += a * (sum - a) / sum;
                     continue;
                 }
-                // Both directions of an edge, so that rows sum to 0 despite rounding.
+                // Add both directions of an edge, so that rows sum to 0 despite rounding.
                 for (j, b) in &of_pair[index + 1..] {
                     let edge = a * b / sum;
                     for (row, column, change) in

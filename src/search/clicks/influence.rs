@@ -1,4 +1,4 @@
-//! Influence of log rows on propensities estimated by maximum likelihood.
+//! The influence of log rows on propensities estimated by maximum likelihood.
 //!
 //! With l the log-likelihood of a row, and I the expected information of all rows, a row changes the estimate of gamma by
 //! about C (dl/dgamma - I_gamma,alpha I_alpha^-1 dl/dalpha), where C is the covariance of gamma. (The influence function of the
@@ -7,14 +7,14 @@
 use super::estimate::{no_click, solved};
 use super::{Cell, Shown};
 
-/// Strength of a pair's prior, in rows: enough for a maximum. A stronger prior draws pairs with few rows to the rate of the
-/// first position, and so lowers the propensities of the others.
+/// Strength of a pair's prior, in rows: enough for a maximum to exist. A stronger prior pulls pairs with few rows towards
+/// the rate of the first position, and so lowers the other propensities.
 pub(super) const WEAK_PRIOR: f64 = 0.01;
 
-/// Variance of a propensity from which the log does not determine it.
+/// Variance above which the log does not determine a propensity.
 const LARGEST_VARIANCE: f64 = 1.0;
 
-/// Propensities, and what rows do to them.
+/// Propensities, and the effect of rows on them.
 pub struct Influence {
     /// The position of each propensity, sorted.
     positions: Vec<u32>,
@@ -32,7 +32,8 @@ impl Influence {
     /// Fits the position-based model to its cells; `None` if they do not determine its propensities.
     pub fn of(cells: &[Cell], pairs: usize) -> Option<Self> {
         let (mut problem, contexts, point) = solved(cells, pairs, WEAK_PRIOR);
-        // The covariance is without the prior, so what only the prior determines gets a variance far above 1 by rounding.
+        // The covariance excludes the prior, so rounding gives anything determined only by the prior a variance far
+        // above 1.
         problem.prior = 0.0;
         let information = problem.information(&point);
         let covariance = problem.covariance(&information)?;
@@ -58,7 +59,7 @@ impl Influence {
         self.positions.iter().copied().zip(self.gamma.iter().copied())
     }
 
-    /// Adds the slope of the log-likelihood of a row to the slopes by number of the position.
+    /// Adds the slope of a row's log-likelihood to the slopes, which are indexed by position number.
     pub fn add_row(&self, row: &Shown, slopes: &mut [f64]) {
         let Shown { pair, position, clicked, .. } = *row;
         let Ok(number) = self.positions.binary_search(&position) else { return };

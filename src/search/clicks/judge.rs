@@ -1,4 +1,4 @@
-//! Judgments from clicks: attractiveness with its interval, grades, and the comparison of models on held-out impressions.
+//! Judgments from clicks: attractiveness with an interval, grades, and comparison of models on held-out impressions.
 
 use super::cells::{Numbers, number_of};
 use super::counts::{Counted, Finder, TakesImpressions, is_held_out};
@@ -16,24 +16,24 @@ fn z() -> f64 {
     normal::quantile(0.975)
 }
 
-/// Rows whose examination gives a judgment half of its weight.
+/// Number of examined rows at which a judgment has half the weight.
 const HALF_WEIGHT: f64 = 10.0;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Judgment {
-    /// Attractiveness; times satisfaction for models that have it.
+    /// Attractiveness, times satisfaction if the model has it.
     pub attractiveness: f64,
     /// Bounds of its 95% interval.
     pub interval: [f64; 2],
-    /// Weight of the document in a training: e / (e + 10) for e examined rows.
+    /// Weight of the document in training: e / (e + 10) for e examined rows.
     pub doc_weight: f64,
     /// How well the log separates it from the positions where the document was shown, from 0 to 1.
     pub determined: f64,
-    /// Whether it has the lowest grade whatever the estimate.
+    /// Whether it gets the lowest grade regardless of the estimate.
     is_lowest: bool,
 }
 
-/// Each pair's judgment: attractiveness by click weights, with the interval by clicks in the same unit.
+/// Each pair's judgment: attractiveness from click weights, with the interval from clicks in the same unit.
 pub fn judgments(fitted: &Fitted) -> Vec<Judgment> {
     let of = |((relevance, weighted), examined): ((&Estimate, &f64), &f64)| {
         let Estimate { value, error } = *relevance;
@@ -53,10 +53,10 @@ pub fn judgments(fitted: &Fitted) -> Vec<Judgment> {
     fitted.relevance.iter().zip(&fitted.weighted).zip(&fitted.examined).map(of).collect()
 }
 
-/// The judgments of a log that determines each to this degree t. In the weight the number of rows replaces the number of examined
-/// rows as far as the log does not determine who examined them, and undetermined weight counts half:
-/// w = (1 + t) / 2 * x / (x + 10), x = t e + (1 - t) n. A document without a click has the lowest grade if it
-/// is not determined, or hardly anybody examined it: its estimate would be near the mean of all documents.
+/// The judgments of a log that determines each one to this degree t. In the weight, the number of rows replaces the
+/// number of examined rows to the extent that the log does not determine examination, and undetermined weight
+/// counts half: w = (1 + t) / 2 * x / (x + 10), x = t e + (1 - t) n. A document without a click gets the lowest
+/// grade if it is not determined or was hardly ever examined, because its estimate would be near the mean of all documents.
 pub fn qualified(fitted: &Fitted, determined: &[f64], seen: &[Seen]) -> Vec<Judgment> {
     let of = |(index, judgment): (usize, Judgment)| {
         let (t, rows) = (determined[index], seen[index].rows as f64);
@@ -71,20 +71,21 @@ pub fn qualified(fitted: &Fitted, determined: &[f64], seen: &[Seen]) -> Vec<Judg
     judgments(fitted).into_iter().enumerate().map(of).collect()
 }
 
-/// x below which a document without a click has the lowest grade. With the propensities of 200 lists in one order, NDCG@10 of new
-/// queries was .05 above this order, and .23 below it without this bound; with 2,000 lists it does not matter (six simulated logs).
+/// Below this x, a document without a click gets the lowest grade. With propensities from 200 lists in one order,
+/// NDCG@10 of new queries was .05 above that order with this bound, and .23 below it without; with 2,000 lists it does
+/// not matter (six simulated logs).
 const LEAST_EXAMINED: f64 = 0.25;
 
-/// From here on a log counts as one that determines a judgment.
+/// From this degree on, the log counts as determining a judgment.
 pub const DETERMINED: f64 = 0.5;
 
 /// How attractiveness becomes relevance.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Grading {
-    /// The number of thresholds that are not above it.
+    /// The number of thresholds not above it.
     Thresholds(Vec<f64>),
-    /// The number of these quantiles of all pairs that it reaches. Equal values, such as documents without a click, do
-    /// not reach a quantile that lies among them.
+    /// The number of quantiles (over all pairs) that it reaches. If a quantile lies within a group of equal values,
+    /// such as documents without a click, these do not reach it.
     Quantiles(Vec<f64>),
 }
 
@@ -112,10 +113,10 @@ pub fn grade(judgments: &[Judgment], grading: &Grading) -> Vec<usize> {
     }
 }
 
-/// Fits model number `number` to its counts. `all`: to all impressions, otherwise without those that are held out.
+/// Fits model number `number` to its counts. `all`: to all impressions, otherwise without held-out ones.
 pub fn fitted(counted: &Counted, number: usize, all: bool) -> Fitted {
     let (cells, pairs) = (counted.cells(number, all), counted.pairs.len());
-    // Fits to be compared have the prior alone, which predicts well whatever it says about positions.
+    // Fits to compare only use the prior, which predicts well whatever it says about positions.
     if all && cells.iter().any(|cell| cell.context != cells[0].context) {
         return fitted_by(counted, &cells, &Examination::of(&cells, pairs));
     }
@@ -130,14 +131,14 @@ pub fn fitted(counted: &Counted, number: usize, all: bool) -> Fitted {
     }
 }
 
-/// Estimates with a given examination. `cells`: of all impressions, for a model without satisfaction.
+/// Estimates for a given examination. `cells`: of all impressions, for a model without satisfaction.
 pub fn fitted_by(counted: &Counted, cells: &[Cell], examination: &Examination) -> Fitted {
     let mut estimate = examination.fitted(cells, counted.pairs.len());
     estimate.weigh(cells, counted.mean_weight());
     estimate
 }
 
-/// How well models predict held-out impressions, each fitted to the others.
+/// How well models predict held-out impressions, each fitted to the remaining ones.
 pub struct HeldOut<'a> {
     models: &'a [&'static ClickModel],
     finder: Finder<'a>,
@@ -149,7 +150,7 @@ pub struct HeldOut<'a> {
 /// How well a model predicts held-out impressions.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Prediction {
-    /// Sum over rows of the log-probability of what was seen, given the clicks above.
+    /// Sum over rows of the log-probability of the observation, given the clicks above.
     pub log_likelihood: f64,
     /// The same, without conditioning on the clicks above.
     log_overall: f64,
@@ -158,15 +159,15 @@ pub struct Prediction {
 }
 
 impl Prediction {
-    /// exp of the mean negative log-probability of what was seen: 1 is perfect, 2 is a coin. Of all positions together
-    /// (Chuklin, Markov & de Rijke 2015, equation 5.2).
+    /// exp of the mean negative log-probability of the observations: 1 is perfect, 2 is a coin flip. Over all positions
+    /// together (Chuklin, Markov & de Rijke 2015, equation 5.2).
     pub fn perplexity(&self) -> f64 {
         libm::exp(-self.log_overall / self.rows.max(1) as f64)
     }
 }
 
 impl<'a> HeldOut<'a> {
-    /// No impression yet. `fitted`: the models of the log, without the impressions that are held out.
+    /// Starts without impressions. `fitted`: the models, fitted to the log without held-out impressions.
     pub fn new(counted: &'a Counted, fitted: Vec<Fitted>) -> Self {
         let predictions = vec![Prediction::default(); fitted.len()];
         Self { models: &counted.models, finder: Finder::new(counted), fitted, predictions }
@@ -198,10 +199,11 @@ impl TakesImpressions for HeldOut<'_> {
     }
 }
 
-// Propensities: how much more often users examine a position than the first.
+// Propensities: how often users examine a position, relative to the first one.
 //
 // Method "likelihood": examination in the position-based model. "Harvested": only documents shown at two positions
-// count, for each two positions with the same weight at both, n n' / (n + n') for n and n' rows (1 in the source).
+// count. For each pair of positions, a document has the same weight at both, n n' / (n + n') for n and n' rows (1 in
+// the source).
 //
 // Source: Agarwal, Zaitsev, Wang, Li, Najork & Joachims, "Estimating position bias without intrusive interventions",
 // WSDM 2019, section 4.3 (AllPairs).
@@ -215,7 +217,7 @@ pub enum Method {
     /// By likelihood.
     Em,
     Harvest,
-    /// Both, one after the other.
+    /// Both methods.
     Both,
 }
 
@@ -230,17 +232,17 @@ pub struct Propensity {
     pub estimate: Estimate,
 }
 
-/// Propensities by the likelihood of the position-based model. `cells`: the cells of its contexts.
+/// Propensities by maximum likelihood in the position-based model. `cells`: the cells of that model.
 pub fn by_likelihood(cells: &[Cell], pairs: usize) -> Vec<Propensity> {
     let propensity = |(context, estimate)| Propensity { position: context + 1, estimate };
     fit(cells, pairs, PRIOR).gamma.into_iter().map(propensity).collect()
 }
 
-/// Harvested propensities, from the same cells; with errors by a jackknife over groups of pairs. Positions
-/// that share no document with another position are omitted.
+/// Harvested propensities, from the same cells, with jackknife errors over groups of pairs. Omits positions
+/// that share no document with another position.
 pub fn harvested(cells: &[Cell]) -> Vec<Propensity> {
     let estimates = fit_swaps(cells, |_| true);
-    // 1. Estimates without each group.
+    // 1. Estimates, leaving out each group.
     let without = |group: u32| fit_swaps(cells, move |pair| pair % GROUPS != group);
     let without: Vec<Vec<(u32, f64)>> = (0..GROUPS).map(without).collect();
     // 2. Variances.
@@ -260,10 +262,10 @@ pub fn harvested(cells: &[Cell]) -> Vec<Propensity> {
     estimates.iter().map(of_position).collect()
 }
 
-/// The examination of each context, from the documents shown at two positions.
+/// The examination of each context, estimated from documents shown at two positions.
 fn fit_swaps(cells: &[Cell], takes_part: impl Fn(u32) -> bool) -> Vec<(u32, f64)> {
-    // 1. For two positions each: document weights, and weighted sums of click rates at both. A document has the same weight
-    //    at both, so the choice of documents cancels; rates from few rows have small weights.
+    // 1. For each pair of positions: document weights, and weighted sums of click rates at both. A document has the
+    //    same weight at both, so the choice of documents cancels; rates from few rows have small weights.
     let (mut numbers, mut sums) = (Numbers::default(), Vec::new());
     for cells in cells.chunk_by(|a, b| a.pair == b.pair).filter(|cells| takes_part(cells[0].pair)) {
         for (index, a) in cells.iter().enumerate() {
@@ -278,14 +280,14 @@ fn fit_swaps(cells: &[Cell], takes_part: impl Fn(u32) -> bool) -> Vec<(u32, f64)
     }
     let mut swaps: Vec<((u32, u32), u32)> = numbers.into_iter().collect();
     sort_items(&mut swaps, Ord::cmp);
-    // 2. Each two positions are a pair of the estimate.
+    // 2. Each pair of positions becomes a pair in the estimate.
     let mut cells = Vec::new();
     for (((a, b), number), pair) in swaps.into_iter().zip(0..) {
         let [rows, at_a, at_b] = sums[number as usize];
         let cell = |(context, clicks)| Cell { pair, context, rows, clicks, weight: clicks };
         cells.extend([(a, at_a), (b, at_b)].map(cell));
     }
-    // Without a prior: two positions have few documents, whose rates have no common mean.
+    // No prior: two positions share few documents, whose rates have no common mean.
     fit(&cells, cells.len() / 2, 0.0)
         .gamma
         .into_iter()

@@ -1,4 +1,5 @@
-//! Click models: from a log of impressions and clicks to the attractiveness of documents and the examination of positions.
+//! Click models estimate the attractiveness of documents and the examination of positions from a log of impressions and
+//! clicks.
 //!
 //! An impression is a list of documents that a user saw for a query. All models count rows by (query, document) pair and by
 //! *context*, and a row of pair i in context r has a click with the probability gamma_r alpha_i:
@@ -6,7 +7,7 @@
 //! * alpha_i: attractiveness, the probability of a click on a document that is examined
 //! * gamma_r: examination, the probability that a user examines a document in this context
 //!
-//! A model of the table `models` defines the context.
+//! Each model in the table `models` defines its contexts.
 
 mod cells;
 mod counts;

@@ -1,4 +1,4 @@
-//! The click models: a table of definitions, each with its formula and its source.
+//! The click models: a table of definitions, each with formula and source.
 
 use super::Fitted;
 use crate::base::{Error, Result};
@@ -12,7 +12,7 @@ pub struct Shown {
     pub position: u32,
     /// Whether it was clicked.
     pub clicked: bool,
-    /// Weight of the click, such as 5 for a purchase; 0 without one.
+    /// Weight of the click, such as 5 for a purchase; 0 without a click.
     pub weight: f64,
 }
 
@@ -38,14 +38,14 @@ pub struct ClickModel {
     pub contexts: fn(&[Shown]) -> Contexts,
     /// The probability of a click on each row, given the clicks above it.
     pub given_above: fn(&Fitted, &[Shown]) -> Vec<f64>,
-    /// The probability of a click on each row, whatever is clicked above it.
+    /// The probability of a click on each row, not conditioned on the clicks above it.
     pub overall: fn(&Fitted, &[Shown]) -> Vec<f64>,
 }
 
 /// All models, the simplest first.
 pub static CLICK_MODELS: [&ClickModel; 5] = [&CTR, &PBM, &CASCADE, &SDBN, &UBM];
 
-/// Values of the option `model`: the choice among all models, or one of them.
+/// Values of the option `model`: automatic choice, or one of the models.
 pub const CLICK_MODEL_NAMES: [&str; 6] = ["auto", "ctr", "pbm", "cascade", "sdbn", "ubm"];
 
 /// The model of a name.
@@ -59,13 +59,13 @@ pub fn find(name: &str) -> Result<&'static ClickModel> {
         .ok_or_else(|| Error::unknown("click model", name, CLICK_MODELS.iter().map(|model| model.name)))
 }
 
-/// One context for the rows down to the last examined one; for all rows without such a row.
+/// One context for the rows down to the last examined one, or for all rows if there is none.
 fn down_to(last: Option<usize>, rows: &[Shown]) -> Contexts {
     let last = last.unwrap_or(rows.len());
     (0..rows.len()).map(|index| (index <= last).then_some(0)).collect()
 }
 
-/// Probabilities of clicks that depend on the contexts alone: gamma alpha.
+/// Click probabilities that only depend on contexts: gamma alpha.
 fn by_context(fitted: &Fitted, rows: &[Shown], contexts: Contexts) -> Vec<f64> {
     let click = |(row, context): (&Shown, Option<u32>)| {
         context.map_or(0.0, |context| fitted.examination(context) * fitted.attractiveness(row.pair))
@@ -73,9 +73,9 @@ fn by_context(fitted: &Fitted, rows: &[Shown], contexts: Contexts) -> Vec<f64> {
     rows.iter().zip(contexts).map(click).collect()
 }
 
-/// Probabilities of a user who examines documents from the top and stops when satisfied: e = 1 for the first row. After a click
-/// e = 1 - s, with the satisfaction s. After a row without one, e (1 - alpha) / (1 - e alpha) if that row is known to have no
-/// click, otherwise e (1 - alpha s).
+/// Click probabilities for a user who examines documents from the top and stops when satisfied. e = 1 for the first
+/// row. After a click, e = 1 - s, with satisfaction s. After a row without a click, e becomes e (1 - alpha) / (1 - e
+/// alpha) if the row is known to have no click, otherwise e (1 - alpha s).
 fn chain(fitted: &Fitted, rows: &[Shown], satisfaction: impl Fn(u32) -> f64, is_given: bool) -> Vec<f64> {
     let mut examined = 1.0;
     let next = |row: &Shown| {
@@ -92,7 +92,7 @@ fn chain(fitted: &Fitted, rows: &[Shown], satisfaction: impl Fn(u32) -> f64, is_
 }
 
 // Simplified dynamic Bayesian network: a user examines rows from the top, and a click satisfies with the probability s of
-// the document. The last click is taken as the one that satisfied.
+// the document. The last click is assumed to have satisfied.
 //
 // Source: Chapelle & Zhang, "A dynamic Bayesian network click model for web search ranking", WWW 2009, algorithm 1.
 

@@ -1,4 +1,4 @@
-//! The value of rankings on a log of another ranking, by inverse propensity scoring.
+//! Estimates the value of rankings from a log of another ranking, by inverse propensity scoring.
 //!
 //! The value of a ranking is the mean over impressions of sum_d a_d g(rank of d). a_d is the attractiveness of document d, and
 //! g the gain of a rank. With the rows i of the log that have a click, their propensities p_i and n impressions:
@@ -11,9 +11,9 @@
 //! IPS has no bias if clicks follow the position-based model with these propensities, and no propensity is below clip.
 //! SNIPS is a ratio of two such means. Metrics that are not sums over documents, such as NDCG, are not supported.
 //!
-//! Impressions are the sample, in 256 groups by the hash of their id. The variance is estimated from the groups: each adds its
-//! part of the linearized estimate. If propensities are estimated from the log, this includes how the group changes them
-//! ([`super::Influence`]).
+//! Impressions are the sample, in 256 groups by the hash of their id. The variance is estimated from each group's
+//! contribution to the linearized estimate. If propensities are estimated from the log, this includes the group's
+//! influence on them ([`super::Influence`]).
 //!
 //! Sources: Joachims, Swaminathan & Schnabel, "Unbiased learning-to-rank with biased feedback", WSDM 2017, equation 8;
 //! Swaminathan & Joachims, "The self-normalized estimator for counterfactual learning", NIPS 2015, equation 7.
@@ -34,7 +34,7 @@ pub struct ClickSums {
     metrics: usize,
     /// Impressions by group.
     impressions: Vec<f64>,
-    /// By position, from 1: of each group the number of clicks, then the gain of each metric.
+    /// By position, from 1: for each group the number of clicks, then the gain of each metric.
     clicks: Vec<Vec<f64>>,
     memory: Reservation,
 }
@@ -66,7 +66,7 @@ impl Weights {
     }
 }
 
-/// How the impressions of each group change the propensities of positions.
+/// The influence of each group's impressions on the propensities.
 pub type Changes = Vec<Vec<(u32, f64)>>;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -78,7 +78,7 @@ pub struct OfflineValue {
 }
 
 impl ClickSums {
-    /// No impression yet.
+    /// Starts without impressions.
     pub fn new(metrics: usize, memory: &Memory) -> Self {
         Self { metrics, impressions: vec![0.0; GROUPS], clicks: Vec::new(), memory: memory.nothing() }
     }
@@ -88,7 +88,7 @@ impl ClickSums {
         self.impressions[group] += 1.0;
     }
 
-    /// Adds a click at a position: the gain of its document in each metric.
+    /// Adds a click at a position, with the gain of its document in each metric.
     ///
     /// # Errors
     /// More memory than is allowed.
@@ -116,7 +116,7 @@ impl ClickSums {
         self.clicks.iter().map(total).enumerate()
     }
 
-    /// Positions that have clicks, with their number.
+    /// Positions with clicks, and the number of clicks.
     pub fn clicks(&self) -> impl Iterator<Item = (usize, f64)> {
         self.totals(0).filter(|(_, clicks)| *clicks > 0.0)
     }

@@ -55,7 +55,7 @@ fn lists_match_the_published_algorithm() {
             lead += if *team == Team::A { 1 } else { -1 };
             assert!(lead.abs() <= 1);
         }
-        // No document twice; all of them if the rankings have the same.
+        // No repeated documents; all documents, if both rankings have the same ones.
         let mut seen: Vec<u32> = list.iter().map(|(document, _)| *document).collect();
         seen.sort_unstable();
         seen.dedup();
@@ -84,7 +84,7 @@ fn coins_are_fair_and_independent() {
 
 const COINS: [u32; 3] = [0x0664_865a, 0x2926_830b, 0x562d_1aae];
 
-/// Computed with an implementation of the specification of XXH64 in Python: 32 coins each, the first in the lowest bit.
+/// Computed with a Python implementation of the XXH64 specification: 32 coins each, the first in the lowest bit.
 #[test]
 fn coins_match_another_implementation() {
     let bits = |impression: &Id, query: &Id| {
@@ -99,7 +99,7 @@ fn coins_match_another_implementation() {
     assert_eq!(bits(&Id::Integer(1), &Id::Real(1.0)), COINS[0]);
 }
 
-/// The interval and the p-value are of one test: they agree about 0 at every confidence.
+/// The interval and the p-value belong to the same test: at every confidence, they agree about 0.
 #[test]
 fn p_values_are_significant_if_and_only_if_the_interval_excludes_0() {
     for (wins_a, wins_b) in (0..=12).flat_map(|a| (0..=40).map(move |b| (a, b))) {

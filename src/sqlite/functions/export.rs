@@ -55,7 +55,7 @@ fn import(call: &ScalarCall<'_>) -> Result<Output> {
         let store = Store::new(connection, options.text("schema"), &limits)?;
         store.prepare()?;
         // 2. Read the model. Nested JSON is parsed recursively, and a thread of the library has enough stack; the
-        // caller's may not.
+        //    caller's may not.
         let read = |control: &Control| exchange::import(text, &spec, algorithm::find_name, control);
         let Imported { model, mut warnings, memory: _memory } = limits.run(read)?;
         let card = model.card.clone();

@@ -1,5 +1,5 @@
-//! Judgments of simulated logs of each model: errors, and how often intervals cover the truth. With `LTR_LONG=1` five times as
-//! many logs; `--nocapture` prints the figures.
+//! Judgments of simulated logs of each model: errors, and how often intervals cover the truth. `LTR_LONG=1` uses five
+//! times as many logs; `--nocapture` prints the figures.
 
 use super::users::Users;
 use crate::search::clicks::*;
@@ -32,7 +32,7 @@ impl Findings {
 }
 
 /// Users of a model. The users of `sdbn` have long lists in random order, so that the last click satisfies nearly all
-/// of them, as the model says.
+/// of them, as the model assumes.
 fn users(model: &str, seed: u64) -> Users {
     if model == "sdbn" { Users { noise: 1e9, ..Users::of(seed, 1, 40) } } else { Users::new(seed) }
 }

@@ -31,8 +31,8 @@ fn both_methods_find_the_propensities_of_the_users() {
     }
 }
 
-/// The most attractive documents are on top. The log says nothing about examination, so half of the drop in clicks is attributed to it,
-/// until some lists are in random order.
+/// The most attractive documents are on top. The log does not determine examination, so half of the drop in clicks is
+/// attributed to it, unless some lists are in random order.
 #[test]
 fn examination_comes_from_lists_in_other_orders() {
     let mut users = Users { noise: 0.0, ..Users::of(7, 300, 5) };
