@@ -6,8 +6,8 @@
     sqlite_ltr.load(connection)
     connection.execute("SELECT ltr_train('auto', 'judgments')")
 
-The other functions do the same for data frames. `sqlite_ltr.sklearn` has an estimator of scikit-learn.
-`sqlite_ltr.spark`, `sqlite_ltr.ray` and `sqlite_ltr.dask` work on the workers of an engine.
+The other functions do the same for data frames. `sqlite_ltr.sklearn` has a scikit-learn estimator.
+`sqlite_ltr.spark`, `sqlite_ltr.ray` and `sqlite_ltr.dask` run on the workers of an engine.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ __all__ = [
     "train",
 ]
 
-# Imported when they are used: `load` alone stays fast.
+# Imported on first use, so that `load` stays fast.
 _ELSEWHERE = {
     **dict.fromkeys(["explain", "importance", "report"], "_inspect"),
     **dict.fromkeys(["fts_features", "judgments", "search"], "_search"),

@@ -1,4 +1,4 @@
-"""Calls of SQL functions on a data frame, in a temporary database in memory."""
+"""Calls SQL functions on a data frame, in a temporary in-memory database."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from sqlite_ltr._frame import Frame, sizes_to_ids, to_list
 from sqlite_ltr._load import connect
 from sqlite_ltr._progress import take_progress
 
-# The name of the group column, and the names that SQL takes for the query.
+# The name of the group column, and the names that SQL recognizes as the query.
 _GROUP = "query_id"
 QUERY_NAMES = ("query_id", "qid", "query", "user_id", "user")
 
 
 @contextmanager
 def database(frame: Frame | None, tick: Callable[[], int] = lambda: 0) -> Iterator[Any]:
-    """Open a database in memory with the columns as the table `frame`, and close it at the end.
+    """Open an in-memory database with the columns as the table `frame`, and close it at the end.
 
-    SQLite calls `tick` during a statement.
+    SQLite calls `tick` while a statement runs.
     """
     connection = connect()
     try:
@@ -37,13 +37,13 @@ def database(frame: Frame | None, tick: Callable[[], int] = lambda: 0) -> Iterat
 
 
 def create(connection: Any, table: str, frame: Frame) -> None:
-    """Create a table of the columns of a frame."""
+    """Create a table with a frame's columns."""
     connection.execute(f"CREATE TABLE {table}({', '.join(map(quote, frame.names))})")
     insert(connection, table, frame)
 
 
 def insert(connection: Any, table: str, frame: Frame) -> None:
-    """Insert the rows of a frame into a table with as many columns."""
+    """Insert a frame's rows into a table with the same number of columns."""
     connection.execute("BEGIN")
     values = ", ".join("?" * len(frame.names))
     try:
@@ -54,7 +54,7 @@ def insert(connection: Any, table: str, frame: Frame) -> None:
 
 
 def quote(name: str) -> str:
-    """Return a name as SQL writes it."""
+    """Return a name quoted for SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -71,7 +71,7 @@ def select(connection: Any, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:
 
 
 def scalar(connection: Any, sql: str, *arguments: Any) -> Any:
-    """Return the value of a statement with one row of one column."""
+    """Return the only value of a statement with one row and one column."""
     ((found,),) = select(connection, sql, *arguments)
     return found
 
@@ -82,12 +82,12 @@ def table(frame: Frame, connection: Any, names: str, source: str, *arguments: An
 
 
 def to_json(options: Mapping[str, Any]) -> str:
-    """Return options as JSON; arrays and numbers of numpy are allowed."""
+    """Return options as JSON; numpy arrays and numbers are allowed."""
     return json.dumps(options, default=to_list)
 
 
 def card(connection: Any, model: bytes | None) -> dict[str, Any]:
-    """Return what `ltr_info` says about a model."""
+    """Return the result of `ltr_info` for a model."""
     if not isinstance(model, (bytes, bytearray, memoryview)):
         raise TypeError(
             f"a model is bytes, not {type(model).__qualname__}: from train(), model_ of an LtrRanker, Model.load(), "
@@ -99,13 +99,13 @@ def card(connection: Any, model: bytes | None) -> dict[str, Any]:
 
 
 def warn_again(connection: Any) -> None:
-    """Issue the warnings of the last call of the library, as from the caller of the public function."""
+    """Issue the warnings of the last library call, attributed to the caller of the public function."""
     for (text,) in select(connection, "SELECT value FROM json_each(ltr_debug(), '$.last_warnings')"):
         warn(in_python(text))
 
 
 def warn(text: str) -> None:
-    """Issue a warning that names the line outside of this package."""
+    """Issue a warning attributed to the line outside this package."""
     level, frame = 1, sys._getframe()
     inside = ("sqlite_ltr", "contextlib")
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in inside:
@@ -114,7 +114,7 @@ def warn(text: str) -> None:
 
 
 def text_columns(roles: Mapping[str, Any], columns: Mapping[str, Any]) -> list[str]:
-    """Return a warning if columns of text are not features. Ratings have no features at all."""
+    """Return a warning if text columns are not features. Ratings have no features at all."""
     wanted = [name.lower() for name in columns.get("ignore", ())]
     names = [name for name in roles["ignored"] if name.lower() not in wanted]
     if not names or not roles["features"]:
@@ -127,7 +127,7 @@ def text_columns(roles: Mapping[str, Any], columns: Mapping[str, Any]) -> list[s
 
 
 def add_group(frame: Frame, group: Iterable[int] | None, roles: Mapping[str, str]) -> dict[str, str]:
-    """Add the column of the query if groups are given, and return its role."""
+    """Add a query column if groups are given, and return its role."""
     if group is None:
         return {}
     taken = [roles["query"]] if "query" in roles else [name for name in QUERY_NAMES if frame.position(name) is not None]
@@ -138,32 +138,32 @@ def add_group(frame: Frame, group: Iterable[int] | None, roles: Mapping[str, str
 
 
 def with_columns(options: Mapping[str, Any] | None, roles: Mapping[str, str | None]) -> dict[str, Any]:
-    """Return the options with the roles of columns added. A role that is None is left out."""
+    """Return the options with column roles added. Roles that are None are omitted."""
     options = as_dict("options", options, {"lambda": 0.1})
     columns = as_dict('options["columns"]', options.get("columns"), {"ignore": ["id"]})
     return {**options, "columns": {**columns, **{role: name for role, name in roles.items() if name is not None}}}
 
 
 def with_parameters(options: Mapping[str, Any] | None, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options with those that were given by name. A name that Python reserves ends with `_`: `lambda_`."""
+    """Return the options, including options given by name. Names reserved in Python end with `_`, as in `lambda_`."""
     named = {name.rstrip("_"): value for name, value in parameters.items()}
     return {**as_dict("options", options, {"lambda": 0.1}), **named}
 
 
 def as_dict(name: str, value: Mapping[str, Any] | None, example: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of a mapping; None is an empty one."""
+    """Return a copy of a mapping; None counts as empty."""
     if value is not None and not isinstance(value, Mapping):
         raise TypeError(f"{name} is a dictionary such as {json.dumps(example)}, not {type(value).__qualname__}")
     return dict(value or {})
 
 
 def scores_rows_alone(known: Mapping[str, Any]) -> bool:
-    """Return whether a score depends on neither the query nor its other documents, for the card of a model."""
+    """Return whether scores depend on neither the query nor its other documents, given a model's card."""
     return bool(known["capabilities"]["pointwise"] and not known["capabilities"]["query_dependent"])
 
 
 def query_column(frame: Frame, known: Mapping[str, Any], columns: Mapping[str, Any]) -> str | None:
-    """Return the column of the query of a frame for the card of a model and the option `columns`, if there is one."""
+    """Return a frame's query column for a model's card and the option `columns`, if there is one."""
     wanted = (columns.get("query"), known["roles"]["query"], *QUERY_NAMES)
     return next((name for name in wanted if name is not None and frame.position(name) is not None), None)
 
@@ -171,9 +171,9 @@ def query_column(frame: Frame, known: Mapping[str, Any], columns: Mapping[str, A
 def for_model(
     connection: Any, model: bytes | None, options: Mapping[str, Any] | None, roles: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return the options to apply a model: they name the column of the document."""
+    """Return the options for applying a model, which name the document column."""
     known = card(connection, model)["roles"]
-    # Ratings and slots need the documents themselves: rows are found again by query, document and slot.
+    # Ratings and slots need the actual documents: rows are matched by query, document and slot.
     if known["features"] and "slot" not in known:
         return with_columns(options, {**roles, "doc": ROW})
     return with_columns(options, {**{role: known[role] for role in ("query", "doc")}, **roles})
@@ -187,9 +187,9 @@ def applied(
     options: Mapping[str, Any] | None,
     or_column: bool = False,
 ) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Open a database with the frame; yield it, and the options to apply the model. Issue warnings at the end.
+    """Open a database with the frame; yield it and the options for applying the model. Issue warnings at the end.
 
-    With `or_column` the model may be None: a ranking by a column.
+    With `or_column`, the model may be None, to rank by a column.
     """
     roles = add_group(frame, group, {})
     frame.add(ROW, list(range(frame.rows)))

@@ -1,6 +1,6 @@
-"""What the adapters of Spark, Ray and Dask share: calls of SQL functions in databases in memory. Needs pyarrow.
+"""Shared code of the Spark, Ray and Dask adapters: calls SQL functions in in-memory databases. Requires pyarrow.
 
-A bucket has all rows of its queries. Training, ranking and measuring are maps over buckets.
+A bucket has all rows of its queries. Training, ranking and evaluation are maps over buckets.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from sqlite_ltr._frame import _storable, read
 from sqlite_ltr._model import Model
 from sqlite_ltr._rank import info, rank
 
-# The number of buckets if the option `buckets` is not given.
+# The default of the option `buckets`.
 BUCKETS = 256
 # The column with the bucket of each row. It exists only between two maps.
 BUCKET = "_ltr_bucket"
 # A row's features as JSON, next to the columns of the frame.
 _VECTOR = "features as JSON"
-# The names that SQL takes for the document and for the relevance.
+# The names that SQL recognizes as the document and as the relevance.
 _DOC_NAMES = ("doc_id", "docid", "document_id", "document", "doc", "item_id", "item")
 _RELEVANCE_NAMES = ("relevance", "label", "rel", "grade", "rating", "judgment", "judgement")
 _ROLES = ("query", "doc", "relevance", "weight", "doc_weight")
@@ -45,7 +45,7 @@ _ROLES = ("query", "doc", "relevance", "weight", "doc_weight")
 
 @dataclass(frozen=True)
 class Training:
-    """A training in buckets. It travels to the workers, which pack rows."""
+    """A training in buckets, which is sent to the workers to pack rows."""
 
     algorithm: str
     options: Mapping[str, Any]
@@ -54,13 +54,13 @@ class Training:
 
     @property
     def query(self) -> str:
-        """The column of the query."""
+        """The query column."""
         name: str = self.roles["query"]
         return name
 
     @property
     def columns(self) -> list[str]:
-        """The columns that the training reads."""
+        """The columns read in training."""
         vector = self.roles["features"]
         others = [self.roles.get(role) for role in _ROLES]
         return [name for name in others if name] + ([vector] if isinstance(vector, str) else vector)
@@ -72,7 +72,7 @@ class Training:
         return pyarrow.table({"bucket": pyarrow.array(buckets, "int32"), "rows": pyarrow.array(packs, "binary")})
 
     def run(self, ask: Callable[[bytes], Any]) -> Model:
-        """Train. `ask` returns the merged answers of all packs to a state."""
+        """Train. `ask` returns the merged answers of all packs for a state."""
         with database(None) as connection:
             state = scalar(connection, "SELECT ltr_begin(?, ?)", self.algorithm, to_json(self.options))
             while not scalar(connection, "SELECT ltr_info(?) ->> 'done'", state):
@@ -85,7 +85,7 @@ class Training:
         vector, names = self.roles["features"], [self.roles.get(role) for role in _ROLES]
         frame = read(rows.select([name for name in [*names, vector] if isinstance(name, str)]))
         if not isinstance(vector, str):
-            # JSON keeps the 64 bits of a number. It has no NaN, which is a missing value: null.
+            # JSON keeps all 64 bits of a number. It has no NaN, so missing values become null.
             values = zip(*read(_without_booleans(rows.select(vector))).columns)
             frame.add(_VECTOR, [json.dumps(row).replace("NaN", "null") for row in values])
             vector = _VECTOR
@@ -97,15 +97,15 @@ class Training:
 
 
 def begin(schema: pyarrow.Schema, algorithm: str, options: Mapping[str, Any] | None, **roles: str | None) -> Training:
-    """Check the columns and the options of a training, and find the roles of the columns as `ltr_fit` does."""
+    """Check the columns and options for training, and determine the column roles like `ltr_fit`."""
     settings = with_columns(options, roles)
     columns = settings.pop("columns")
     buckets = settings.setdefault("buckets", BUCKETS)
-    # A training of two rows has the roles, or the error. They differ in the relevance.
+    # Training on two rows, which differ in relevance, gives the roles or the error.
     grades = {*_RELEVANCE_NAMES, str(columns.get("relevance")).lower()}
     rows = {field.name: _examples(field.type, field.name.lower() in grades) for field in schema}
     with database(read(rows)) as connection:
-        # An error of the options comes first.
+        # Errors in the options come first.
         scalar(connection, "SELECT ltr_begin(?, ?)", algorithm, to_json(settings))
         example = to_json({"lambda": 1, "missing": "zero", "columns": columns})
         known = card(connection, scalar(connection, "SELECT ltr_fit('rank_svm', 'frame', ?)", example))["roles"]
@@ -123,7 +123,7 @@ def _names(rows: Any) -> list[str]:
 
 @dataclass(frozen=True)
 class Applied:
-    """A model and its options, which travel to the workers, and the columns of the query and of the document."""
+    """A model and its options, which are sent to the workers, and the query and document columns."""
 
     model: bytes
     options: Mapping[str, Any]
@@ -131,16 +131,16 @@ class Applied:
     doc: str | None
 
     def rank(self, rows: Any) -> Any:
-        """Rank complete queries: a table of pyarrow or a data frame of pandas.
+        """Rank complete queries, in a pyarrow table or a pandas data frame.
 
-        Equal scores are ranked in the order of the documents, as in SQL.
+        Equal scores are ranked in document order, as in SQL.
         """
         rows = rows.drop(columns=BUCKET)
         if self.doc is not None:
             sort = rows.sort_by if isinstance(rows, pyarrow.Table) else rows.sort_values
             rows = sort(self.doc)
         ranked = rank(rows, self.model, options=self.options)
-        # Engines know the columns before a row is ranked: score and rank.
+        # Engines must know the added columns, score and rank, before a row is ranked.
         added = set(_names(ranked)) - set(_names(rows)) - {"score", "rank"}
         return ranked.drop(columns=list(added)) if added else ranked
 
@@ -156,7 +156,7 @@ class Applied:
         return pyarrow.Table.from_pylist([dict(zip(kinds, row)) for row in values], schema=pyarrow.schema(kinds))
 
     def means(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, float]:
-        """Return the means of `measure`, added in the order of the queries, as one process does."""
+        """Return the means of `measure`, summed in query order, as in a single process."""
         default = {"zero": 0.0, "one": 1.0}.get(str(self.options.get("undefined")))
         sums: dict[str, tuple[float, int]] = {}
         for row in sorted(rows, key=lambda row: row["query"]):
@@ -169,7 +169,7 @@ class Applied:
 
 
 def apply(names: Iterable[str], model: bytes, options: Mapping[str, Any] | None) -> Applied:
-    """Find the columns of the query and of the document in a frame."""
+    """Find the query and document columns in a frame."""
     # Engines run a task on each core.
     settings = {"threads": 1, **with_columns(options, {})}
     trained, given = info(model)["roles"], settings["columns"]
@@ -181,7 +181,7 @@ def apply(names: Iterable[str], model: bytes, options: Mapping[str, Any] | None)
 
     query = find("query", QUERY_NAMES)
     if query is None:
-        raise ValueError("no column of the query: name it query_id, or give it under options['columns']")
+        raise ValueError("no query column: name it query_id, or give it under options['columns']")
     return Applied(model, settings, query, find("doc", _DOC_NAMES))
 
 

@@ -36,15 +36,15 @@ _OTHERS = {
     **dict.fromkeys(["early_stopping_rounds", "early_stopping"], 'trees="auto"'),
     **dict.fromkeys(["verbose", "verbosity"], "progress"),
 }
-# The number of the row in the frame is the document, so that a ranking finds its rows again.
+# Row numbers of the frame serve as documents, so that ranked rows can be matched to the frame.
 ROW = "row of the frame"
 
 
 class Error(sqlite3.OperationalError):
-    """An error of the library, in every function of this package.
+    """An error from the library, raised by every function of this package.
 
-    It is the same class for connections of `sqlite3` and of `apsw`; `__context__` is the error of the driver. SQL that
-    you execute yourself raises the error of the driver.
+    The class is the same for connections of `sqlite3` and `apsw`; `__context__` is the driver's error. SQL that you
+    execute yourself raises the driver's error.
 
     Example:
         >>> try:
@@ -60,7 +60,7 @@ class LoadError(Error, sqlite3.NotSupportedError):
 
 
 def of_driver(error: Exception) -> BaseException | None:
-    """Return the error that takes the place of one of sqlite3 or apsw; None: it stays."""
+    """Return the error that replaces an error of sqlite3 or apsw; None to keep the original."""
     text = str(error)
     if text == "interrupted" or text.endswith(": interrupted"):
         return KeyboardInterrupt()
@@ -69,7 +69,7 @@ def of_driver(error: Exception) -> BaseException | None:
 
 
 def in_python(text: str) -> str:
-    """Return a message of the library with the arguments of Python instead of options in JSON."""
+    """Return a library message with Python arguments in place of JSON options."""
     import re
 
     function = re.match(r"ltr_\w+(?=: )", text)
@@ -82,14 +82,14 @@ def in_python(text: str) -> str:
     if unknown is not None and unknown[1] in _OTHERS:
         text = f"unknown option '{unknown[1]}': it is {_OTHERS[unknown[1]]} here"
         text = f"{name}(): {text}" if name else text
-    # Options as an argument of SQL, in quotes, or alone.
+    # Options as an SQL argument, in quotes, or alone.
     options = r"""(?:the options? )?(?:'(\{"(?:[^']|'')*\})'|(\{"columns": \{[^{}]*\}\}))"""
     with_roles = name in ("train", "cross_validate", "")
     return re.sub(options, lambda found: _arguments(found, with_roles), text)
 
 
 def _arguments(found: re.Match[str], with_roles: bool) -> str:
-    """Return options in JSON as the arguments of a call."""
+    """Return JSON options as call arguments."""
     import json
 
     try:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-# A data frame: functions return the kind that they get.
+# A data frame. Functions return the same kind as they get.
 Rows = TypeVar("Rows")
 # Returns the frame with two more columns. Arguments: the rows to keep, or None for all of them; scores; ranks.
 Extend = Callable[["list[int] | None", "dict[str, list[Any]]"], Any]
@@ -20,10 +20,10 @@ _ACCEPTED = (
     "a data frame of pandas, polars or pyarrow, an object with the Arrow PyCapsule interface if pyarrow is installed, "
     "a mapping of columns, or a list of rows that are mappings"
 )
-# Names of queries and documents that pandas often has in the index.
+# Names of queries and documents that are often in the index of pandas frames.
 _IDS = ("query_id", "qid", "query", "user_id", "doc_id", "document_id", "item_id")
 _SIZES = (
-    "group has the number of rows of each query, in the order of the rows; the query of each row is a column of the "
+    "group has the number of rows per query, in row order; the query of each row is a column of the "
     "frame, or qid= of LtrRanker"
 )
 
@@ -37,17 +37,17 @@ class Frame:
     rows: int
     extend: Extend
     make: Make
-    # Columns of a categorical type.
+    # Columns with a categorical type.
     categorical: list[str]
 
     @classmethod
     def of(cls, columns: dict[str, list[Any]]) -> Frame:
-        """Return a frame of columns of values that SQLite can store."""
+        """Return a frame whose columns have values that SQLite can store."""
         rows = len(next(iter(columns.values())))
         return cls(list(columns), list(columns.values()), rows, _dict_extend(columns), dict, [])
 
     def position(self, name: str) -> int | None:
-        """Return the position of a column, as SQL compares names: in any case of letters."""
+        """Return the position of a column. Like SQL, ignores the case of names."""
         lower = [other.lower() for other in self.names]
         return lower.index(name.lower()) if name.lower() in lower else None
 
@@ -70,7 +70,7 @@ class Frame:
         return "an integer is beyond 64 bits"
 
     def table(self, names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Any:
-        """Return rows as a frame of the same kind. A column with numbers and texts becomes one of texts."""
+        """Return rows as a frame of the same kind. A column with numbers and texts becomes a text column."""
         columns = [list(column) for column in zip(*rows)] or [[] for _ in names]
         return self.make({name: _uniform(column) for name, column in zip(names, columns)})
 
@@ -85,7 +85,7 @@ def read(frame: Any) -> Frame:
 
     Raises:
         TypeError: not a data frame, or a value that SQLite cannot store.
-        ValueError: no columns, two of the same name, or columns of different lengths.
+        ValueError: no columns, two columns with the same name, or columns of different lengths.
     """
     names, columns, extend, make = _columns(frame)
     if not names:
@@ -93,7 +93,7 @@ def read(frame: Any) -> Frame:
     lower = [name.lower() for name in names]
     for position, name in enumerate(names):
         if lower.index(name.lower()) < position:
-            raise ValueError(f'two columns are named "{name}", in any case of letters: rename one')
+            raise ValueError(f'two columns are named "{name}", ignoring case: rename one')
     lengths = {len(column) for column in columns}
     if len(lengths) > 1:
         raise ValueError(f"the columns have different lengths: {', '.join(map(str, sorted(lengths)))}")
@@ -102,7 +102,7 @@ def read(frame: Any) -> Frame:
 
 
 def sizes_to_ids(sizes: Iterable[Any], rows: int) -> list[int]:
-    """Return the number of the query of each row: [2, 3] becomes [0, 0, 1, 1, 1].
+    """Return the query number of each row: [2, 3] becomes [0, 0, 1, 1, 1].
 
     Raises:
         ValueError: a size is not a whole number above 0, or the sizes do not sum to the number of rows.
@@ -125,7 +125,7 @@ def _is_count(size: Any) -> bool:
 
 
 def _columns(frame: Any) -> tuple[list[str], list[list[Any]], Extend, Make]:
-    """Return names, columns as lists, and how to extend and make frames. Imports no library of data frames."""
+    """Return names, columns as lists, and functions that extend and make frames. Imports no data frame library."""
     pandas, polars, pyarrow = (sys.modules.get(name) for name in ("pandas", "polars", "pyarrow"))
     if pandas is not None and isinstance(frame, pandas.DataFrame):
         hidden = [name for name in frame.index.names if name in _IDS and name not in frame.columns]
@@ -157,7 +157,7 @@ def _columns(frame: Any) -> tuple[list[str], list[list[Any]], Extend, Make]:
         raise TypeError(f"not a data frame yet: {kind} has no rows; pass the result of its method collect()")
     if kind.startswith(("numpy.", "scipy.sparse.")):
         raise TypeError(
-            f"not a data frame: {kind} has no names of columns; LtrRanker of sqlite_ltr.sklearn takes dense arrays, "
+            f"not a data frame: {kind} has no column names; LtrRanker of sqlite_ltr.sklearn takes dense arrays, "
             "and pandas.DataFrame(array, columns=names) names the columns"
         )
     way = ""
@@ -170,7 +170,7 @@ def _columns(frame: Any) -> tuple[list[str], list[list[Any]], Extend, Make]:
 
 
 def _categorical(frame: Any, names: list[str]) -> list[str]:
-    """Return the columns of a categorical type of pandas or Arrow. In polars these have texts only."""
+    """Return the columns with a categorical type in pandas or Arrow. In polars these only have texts."""
     types = frame.dtypes if hasattr(frame, "dtypes") else getattr(getattr(frame, "schema", None), "types", [])
     kinds = map(str, types)
     return [name for name, kind in zip(names, kinds) if kind == "category" or kind.startswith("dictionary<")]
@@ -236,7 +236,7 @@ def _rows_make(columns: dict[str, list[Any]]) -> list[dict[str, Any]]:
 
 
 def _uniform(column: list[Any]) -> list[Any]:
-    """Return one kind of values, as polars and pyarrow need them."""
+    """Return values of one kind, as required by polars and pyarrow."""
     kinds = {type(value) for value in column} - {type(None)}
     if kinds == {int, float}:
         return [None if value is None else float(value) for value in column]
@@ -254,8 +254,8 @@ def _values(name: Any, column: Any) -> list[Any]:
 
 
 def to_list(value: Any) -> Any:
-    """Return arrays and numbers of numpy, and series of any library, as values of Python. Others stay as they are."""
-    # numpy returns dates in nanoseconds as integers, and those in microseconds as dates.
+    """Return numpy arrays and numbers, and series of any library, as Python values. Other values do not change."""
+    # numpy returns dates in nanoseconds as integers, and dates in microseconds as dates.
     if type(value).__module__ == "numpy" and value.dtype.kind in "Mm":
         value = value.astype(f"{value.dtype.kind}8[us]")
     for method in ("tolist", "to_list", "to_pylist"):
@@ -272,14 +272,14 @@ def _storable(name: str, column: list[Any]) -> list[Any]:
 
 
 def _convert(name: str, row: int, value: Any) -> Any:
-    """Return one value as SQLite stores it: numbers, text, JSON of lists and mappings. Dates and times become text."""
+    """Return a value as SQLite stores it: numbers, text, or JSON of lists and mappings. Dates and times become text."""
     from datetime import date, datetime, time, timedelta
     from decimal import Decimal
     from uuid import UUID
 
     if type(value) in _STORABLE:
         return value
-    # NA and NaT of pandas.
+    # pandas NA and NaT.
     if type(value).__name__ in ("NAType", "NaTType"):
         return None
     if isinstance(value, (bytearray, memoryview)):

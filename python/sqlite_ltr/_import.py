@@ -1,4 +1,4 @@
-"""Models of other libraries."""
+"""Importing models of other libraries."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from sqlite_ltr._model import Model
 
 
 def import_model(model: Any, *, options: Mapping[str, Any] | None = None) -> Model:
-    """Read a model of LightGBM, XGBoost, CatBoost, RankLib or a search engine. It scores as its library does.
+    """Read a model of LightGBM, XGBoost, CatBoost, RankLib or a search engine. Scores are the same as in that library.
 
     Args:
-        model: a trained booster or ranker of LightGBM, XGBoost or CatBoost; the path of a file; or the text of one. A
-            CatBoost model with categories must be a file: `save_model(path, format="json", pool=train_pool)`.
+        model: a trained booster or ranker of LightGBM, XGBoost or CatBoost; the path of a file; or the text of a file.
+            A CatBoost model with categories must be a file: `save_model(path, format="json", pool=train_pool)`.
         options: options of `ltr_import`, such as {"names": {"Column_0": "price"}}.
 
     Raises:
-        TypeError: nothing of this.
-        sqlite_ltr.Error: the model has what this library does not know; the message names it.
+        TypeError: none of these.
+        sqlite_ltr.Error: the model has an unsupported part, which the message names.
 
     Example:
         >>> tree = {"nodeid": 0, "split": "stars", "split_condition": 3.5, "yes": 1, "no": 2, "missing": 1}
@@ -43,10 +43,10 @@ def _text(model: Any) -> str | bytes:
     if isinstance(model, (bytes, bytearray, memoryview)):
         return bytes(model)
     if isinstance(model, str):
-        # No text of a model is as short as a path, or on one line without a brace.
+        # The text of a model is longer than a path, and does not fit on one line without a brace.
         is_path = len(model) < 4096 and "\n" not in model and not model.lstrip().startswith(("{", "[", "<"))
         return Path(model).read_bytes() if is_path else model
-    # LGBMRanker and XGBRanker have a booster inside.
+    # LGBMRanker and XGBRanker contain a booster.
     booster = getattr(model, "booster_", None) or getattr(model, "get_booster", lambda: model)()
     if hasattr(booster, "model_to_string"):
         return str(booster.model_to_string())

@@ -1,4 +1,4 @@
-"""What a model does: contributions, importance, plots and reports of data frames."""
+"""Model inspection on data frames: contributions, importance, plots and reports."""
 
 from __future__ import annotations
 
@@ -58,27 +58,27 @@ def explain(
     group: Iterable[int] | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Explain scores: what each feature adds to them.
+    """Explain scores by the contribution of each feature.
 
     Args:
-        df: as for `rank`, with all documents of the query; to explain all rows also an array of the features.
+        df: as for `rank`, with all documents of the query; to explain all rows, an array of features also works.
         model: from `train` or `ltr_fit`.
-        row: position of the document in the frame, from 0. Without it all rows are explained.
-        above: position of another document of the same query: explain why `row` stands above it.
-        group: the number of rows of each query, in the order of the rows.
+        row: position of the document in the frame, from 0. By default, all rows are explained.
+        above: position of another document of the same query, to explain why `row` ranks above it.
+        group: the number of rows per query, in row order.
         options: options of `ltr_explain`, such as {"samples": 1000}.
 
     Returns:
-        Without `row` an array of numpy (a list of lists without numpy) with a row for each row of the frame, as
-        `pred_contrib` of LightGBM: the contributions of `Model(model).features`, and the base last. The base is the
-        score of the means of the training, or of the query if the score of a document depends on its query.
+        Without `row`, a numpy array (a list of lists without numpy) with a row per row of the frame, as in
+        LightGBM's `pred_contrib`: the contributions of `Model(model).features`, and the base last. The base is the
+        score at the training means, or at the query's means if scores depend on the query.
 
-        With `row` a frame of the same kind with the columns `feature`, `value`, `contribution` and `standard_error`.
-        The row `(base)` is the score of the means of the query. All rows add up to the score. With `above` there is no
-        base, `value_a` and `value_b` take the place of `value`, and the rows add up to the difference of the scores.
+        With `row`, a frame of the same kind with the columns `feature`, `value`, `contribution` and `standard_error`.
+        The row `(base)` is the score at the query's means. All rows add up to the score. With `above` there is no
+        base, `value_a` and `value_b` replace `value`, and the rows add up to the difference of the scores.
 
     Raises:
-        ValueError, TypeError, sqlite_ltr.Error: as `train`.
+        ValueError, TypeError, sqlite_ltr.Error: as for `train`.
 
     Example:
         >>> sqlite_ltr.explain(candidates, model, 0)[["feature", "value"]]
@@ -111,11 +111,11 @@ def explain(
 
 
 def _contributions(frame: Frame, model: bytes, group: Iterable[int] | None, options: Mapping[str, Any] | None) -> Any:
-    """Return the contributions to the score of each row, the base last."""
+    """Return the contributions to the score of each row, with the base last."""
     with applied(frame, model, group, options) as (connection, settings):
         known = card(connection, model)
         if scores_rows_alone(known) and known["capabilities"]["has_features"]:
-            # Vectors: features and categories by name, in the order of the model.
+            # Vectors: features and categories by name, in the model's order.
             names = Model(model).features
             one = known["roles"]["features"]
             vectors = frame.column(one) if isinstance(one, str) else _vectors(frame, names)
@@ -140,7 +140,7 @@ def _contributions(frame: Frame, model: bytes, group: Iterable[int] | None, opti
 
 
 def _vectors(frame: Frame, names: Sequence[str]) -> list[str]:
-    """Return the values of columns in each row as JSON, which keeps the 64 bits of a number and has no NaN."""
+    """Return the values of columns in each row as JSON, which keeps all 64 bits of a number and has no NaN."""
     columns = ([None if value != value else value for value in frame.column(name)] for name in names)
     return [json.dumps(row) for row in zip(*columns)]
 
@@ -148,19 +148,19 @@ def _vectors(frame: Frame, names: Sequence[str]) -> list[str]:
 def importance(
     df: Rows, model: bytes, *, group: Iterable[int] | None = None, options: Mapping[str, Any] | None = None
 ) -> Rows:
-    """Measure how much a metric loses if the values of a feature are permuted within each query.
+    """Measure how much a metric drops if the values of a feature are permuted within each query.
 
     Args:
         df: as for `evaluate`.
         model: from `train` or `ltr_fit`.
-        group: the number of rows of each query, in the order of the rows.
+        group: the number of rows per query, in row order.
         options: options of `ltr_importance`, such as {"metric": "map"}.
 
     Returns:
         A frame of the same kind with the columns `feature`, `metric`, `n` (queries), `loss`, `ci_low` and `ci_high`.
 
     Raises:
-        ValueError, TypeError, sqlite_ltr.Error: as `train`.
+        ValueError, TypeError, sqlite_ltr.Error: as for `train`.
 
     Example:
         >>> sqlite_ltr.importance(held_out, model)["feature"].tolist()
@@ -175,30 +175,30 @@ def importance(
 def report(
     df: Any, model: bytes, *, group: Iterable[int] | None = None, options: Mapping[str, Any] | None = None
 ) -> Report:
-    """Return a page in HTML about a model and its rankings of judged documents. It loads nothing from elsewhere.
+    """Return a self-contained HTML page about a model and its rankings of judged documents.
 
     Args:
         df: as for `evaluate`.
-        model: from `train` or `ltr_fit`. The page has the warnings of the training if the model has its report.
-        group: the number of rows of each query, in the order of the rows.
+        model: from `train` or `ltr_fit`. If the model has its report, the page has the training warnings.
+        group: the number of rows per query, in row order.
         options: options of `ltr_report`.
 
     Returns:
-        A text that a notebook shows as a page. `save(path)` writes it, `open()` shows it in the browser.
+        A string that notebooks show as a page. `save(path)` writes it, `open()` shows it in the browser.
 
     Raises:
-        ValueError, TypeError, sqlite_ltr.Error: as `train`.
+        ValueError, TypeError, sqlite_ltr.Error: as for `train`.
 
     Example:
         >>> page = sqlite_ltr.report(held_out, model).save("report.html")
     """
     with applied(read(df), model, group, options) as (connection, settings):
-        # The report of a stored model has what its training said.
+        # The report of a stored model has the training's warnings.
         named = model._store(connection) if isinstance(model, Model) and model.report else model
         return Report(scalar(connection, "SELECT ltr_report(?, 'frame', ?)", named, to_json(settings)))
 
 
-# Other names of plots.
+# Aliases of plots.
 _KINDS = {"comparison": "queries", "learning": "validation"}
 _ALONE = ("validation", "training", "weights")
 

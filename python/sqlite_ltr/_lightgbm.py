@@ -1,4 +1,4 @@
-"""Trees of the format `json` of `ltr_export` as the text of a LightGBM model."""
+"""Converts trees in the format `json` of `ltr_export` to the text of a LightGBM model."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from sqlite_ltr._error import Error
 from sqlite_ltr._onnx import text_problem
 
-# Split on a number: the greater values, or NaN if the bit of the left side is not set, go right.
+# Split on a number: greater values go right, and so does NaN unless the bit for the left side is set.
 _NAN, _NAN_LEFT = 8, 10
 
 
@@ -16,18 +16,18 @@ def to_lightgbm(text: str) -> str:
     """Return the text of a LightGBM model with the same scores.
 
     Raises:
-        sqlite_ltr.Error: the model is no sum of trees over numbers as they are.
+        sqlite_ltr.Error: the model is not a sum of trees over unscaled numbers.
     """
     model = json.loads(text)
     terms, names = model["terms"], model["features"]
     if not terms or not all("trees" in term and term["scaling"]["kind"] == "none" for term in terms):
         raise Error(f"Model.export(): a model of {model['algorithm']} is not a sum of trees over unscaled features")
     if model.get("categories") or model["missing"] not in ("branch", "error"):
-        raise Error("Model.export(): categories and filled missing values have no form in LightGBM's file here")
+        raise Error("Model.export(): categories and filled missing values cannot be written to LightGBM's format")
     if problem := text_problem(model):
         raise Error(f"Model.export(): {problem}")
     if any(set(name) & set(' ,:"[]{}') for name in names):
-        raise Error("Model.export(): LightGBM's file takes no names with spaces, quotes, brackets, commas and colons")
+        raise Error("Model.export(): LightGBM does not allow spaces, quotes, brackets, commas or colons in names")
     trees = [tree for term in terms for tree in _trees(term["trees"], term["weights"])]
     head = {
         "version": "v4",
@@ -52,7 +52,7 @@ def _block(title: str, entries: dict[str, Any]) -> str:
 
 
 def _trees(trees: dict[str, Any], values: list[float]) -> list[dict[str, Any]]:
-    """Return each oblivious tree: all nodes of a level have the same split."""
+    """Return each oblivious tree, in which all nodes of a level have the same split."""
     depth, splits = trees["depth"], trees["splits"]
     leaves = 1 << depth
     # Node i has the children 2 i + 1 and 2 i + 2. Leaves have the numbers -1, -2, ... from the left.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     class Connection(Protocol):
-        """A connection that can load extensions: of `sqlite3`, `apsw` and others with the same two methods."""
+        """A connection that can load extensions, from `sqlite3`, `apsw` or others with the same two methods."""
 
         def enable_load_extension(self, enable: bool, /) -> object:
             """Allow or refuse extensions."""
@@ -24,37 +24,37 @@ if TYPE_CHECKING:
             """Load an extension."""
 
     class PooledConnection(Protocol):
-        """A connection of a pool, as `raw_connection()` of SQLAlchemy returns it."""
+        """A pooled connection, as returned by SQLAlchemy's `raw_connection()`."""
 
         @property
         def driver_connection(self) -> Any:
-            """The connection of the database driver."""
+            """The driver's connection."""
 
 
 _NO_LOADING = """\
-this Python cannot load SQLite extensions: its module sqlite3 was built without them. Ways out:
+this Python cannot load SQLite extensions: its module sqlite3 was built without them. Alternatives:
 1. the package apsw, which has its own SQLite; train(), rank() and LtrRanker use it automatically:
        pip install apsw
        import apsw; connection = apsw.Connection("shop.db"); connection.set_busy_timeout(5000)
        sqlite_ltr.load(connection)
-2. another Python: the one of Debian, Ubuntu, Fedora or Homebrew, such as /usr/bin/python3, can load extensions
+2. another Python: Python from Debian, Ubuntu, Fedora or Homebrew, such as /usr/bin/python3, can load extensions
 3. the package pysqlite3, which can load extensions: pip install pysqlite3-binary
    Datasette and sqlite-utils use it if it is installed; SQLAlchemy takes it as create_engine(url, module=pysqlite3)"""
 
-# Before Python 3.12, load_extension() of sqlite3 takes no entry point, and SQL cannot load the library a second time.
+# Before Python 3.12, sqlite3's load_extension() takes no entry point, and SQL cannot load the library a second time.
 _LOAD_NO_FILES = """\
 SELECT load_extension(?, 'sqlite3_sqliteltr_nofiles_init')
  WHERE NOT EXISTS (SELECT 1 FROM pragma_function_list WHERE name = 'ltr_version')"""
 
 
-# Folders with copies of the library, for the second and further SQLite libraries of this process.
+# Folders with copies of the library, for additional SQLite libraries in this process.
 _copies: list[str] = []
 
 
 def loadable_path() -> str:
     """Return the absolute path of the library, for hosts that load it themselves, such as `datasette --load-extension`.
 
-    The path does not change while the package is installed. It has the ending of the platform: .so, .dylib or .dll.
+    The path does not change while the package is installed. It has the platform's suffix: .so, .dylib or .dll.
 
     Example:
         >>> import sqlite_ltr
@@ -68,18 +68,18 @@ def loadable_path() -> str:
 def load(connection: Connection | PooledConnection, *, read_files: bool = True) -> None:
     """Add the functions `ltr_...` to a connection of `sqlite3` or `apsw`.
 
-    Loading of extensions is switched on for this call only: afterwards SQL cannot load any.
-    A connection of SQLAlchemy's pool works too, also of an asynchronous engine. Every connection needs its own call.
+    Extension loading is only enabled during this call; afterwards SQL cannot load extensions.
+    Connections from SQLAlchemy's pool also work, including asynchronous engines. Call this for every connection.
 
     Args:
         connection: an open connection.
-        read_files: False leaves out `ltr_letor`, the only function that reads files. Use it if people you do not
-            trust write SQL. A connection that already has the functions stays as it is.
+        read_files: False omits `ltr_letor`, the only function that reads files. Use it if people you do not trust
+            write SQL. A connection that already has the functions does not change.
 
     Raises:
-        sqlite3.NotSupportedError: this Python cannot load extensions. The message has the ways out.
-        TypeError: `connection` is no connection of sqlite3 or apsw; the message has the line for what it is.
-        sqlite3.Error, apsw.Error: errors of the host pass through, for example of a closed connection.
+        sqlite3.NotSupportedError: this Python cannot load extensions. The message lists alternatives.
+        TypeError: `connection` is not a connection of sqlite3 or apsw; the message has the right line for this object.
+        sqlite3.Error, apsw.Error: errors of the driver pass through, such as for a closed connection.
 
     Example:
         >>> import sqlite3, sqlite_ltr
@@ -91,7 +91,7 @@ def load(connection: Connection | PooledConnection, *, read_files: bool = True) 
     driver: Any = getattr(connection, "driver_connection", connection)
     _check(driver, connection)
     if _is_async(driver):
-        # The connection of a driver of asyncio in SQLAlchemy, which waits for a coroutine.
+        # The connection of an asyncio driver in SQLAlchemy, which waits for a coroutine.
         connection.run_async(lambda driver: load_async(driver, read_files=read_files))  # type: ignore[union-attr]
         return
     driver.enable_load_extension(True)
@@ -109,14 +109,14 @@ def load(connection: Connection | PooledConnection, *, read_files: bool = True) 
 
 
 async def load_async(connection: Any, *, read_files: bool = True) -> None:
-    """Add the functions `ltr_...` to a connection of aiosqlite: `await sqlite_ltr.load_async(connection)`.
+    """Add the functions `ltr_...` to an aiosqlite connection: `await sqlite_ltr.load_async(connection)`.
 
     Args:
         connection: an open connection whose methods are coroutines.
         read_files: as for `load`.
 
     Raises:
-        sqlite3.NotSupportedError, sqlite3.Error, TypeError: as `load`.
+        sqlite3.NotSupportedError, sqlite3.Error, TypeError: as for `load`.
 
     Example:
         >>> import asyncio, aiosqlite, sqlite_ltr
@@ -129,7 +129,7 @@ async def load_async(connection: Any, *, read_files: bool = True) -> None:
     """
     _check(connection, None)
     if not _is_async(connection):
-        raise TypeError("load_async() takes a connection of asyncio; for this one: sqlite_ltr.load(connection)")
+        raise TypeError("load_async() takes an asyncio connection; for this one: sqlite_ltr.load(connection)")
     try:
         await connection.enable_load_extension(True)
     except AttributeError as error:
@@ -163,7 +163,7 @@ _LINES = {
 
 
 def _check(driver: Any, connection: Any) -> None:
-    """Refuse what cannot be loaded into, with the line that works."""
+    """Refuse objects into which the library cannot be loaded, with the line that works."""
     if not hasattr(driver, "enable_load_extension"):
         if isinstance(driver, sqlite3.Connection):
             raise LoadError(_NO_LOADING)
@@ -173,17 +173,17 @@ def _check(driver: Any, connection: Any) -> None:
         raise TypeError(f"load() takes a connection of sqlite3 or apsw, not {kind}{hint}")
     if connection is driver and _is_async(driver):
         kind = f"{type(driver).__module__}.{type(driver).__qualname__}"
-        raise TypeError(f"{kind} is a connection of asyncio: await sqlite_ltr.load_async(connection)")
+        raise TypeError(f"{kind} is an asyncio connection: await sqlite_ltr.load_async(connection)")
 
 
 def _is_async(driver: Any) -> bool:
     code = getattr(getattr(driver.enable_load_extension, "__func__", None), "__code__", None)
-    # CO_COROUTINE of the module inspect, which takes long to import.
+    # inspect.CO_COROUTINE, without importing the module, which is slow.
     return bool(code and code.co_flags & 0x80)
 
 
 class _Taken:
-    """A block that loads a file. True afterwards: the file serves another SQLite library already."""
+    """A block that loads a file. Afterwards true if the file already serves another SQLite library."""
 
     def __init__(self) -> None:
         self.taken = False
@@ -199,7 +199,7 @@ class _Taken:
 def _paths() -> Iterator[str]:
     """Yield the library, its copies, and a new copy.
 
-    One file serves one SQLite library. `sqlite3` and `apsw` have one each.
+    One file serves one SQLite library, and `sqlite3` and `apsw` have one each.
     """
     yield loadable_path()
     name = os.path.basename(loadable_path())
@@ -215,20 +215,20 @@ def _paths() -> Iterator[str]:
 
 
 def load_in_plugin(connection: sqlite3.Connection) -> None:
-    """Add the functions except `ltr_letor`; only warn if this Python cannot load extensions: other commands work."""
+    """Add the functions except `ltr_letor`. Only warn if Python cannot load extensions, since other commands work."""
     try:
         load(connection, read_files=False)
     except sqlite3.NotSupportedError:
         import warnings
 
-        text = "the functions of sqlite-ltr are missing: this Python cannot load SQLite extensions. Way out: "
+        text = "the functions of sqlite-ltr are missing: this Python cannot load SQLite extensions. Instead: "
         warnings.warn(text + "pip install pysqlite3-binary", UserWarning, stacklevel=2)
 
 
 def connect(path: str = ":memory:") -> Any:
     """Open a database with the library.
 
-    It belongs to `sqlite3`, or to `apsw` if the SQLite of this Python is too old or cannot load extensions.
+    Uses `sqlite3`, or `apsw` if this Python's SQLite is too old or cannot load extensions.
     """
     connection: Any = None
     if not hasattr(sqlite3.Connection, "enable_load_extension") or sqlite3.sqlite_version_info < (3, 38):

@@ -1,4 +1,4 @@
-"""A model: the bytes of SQL, with the functions that take it as methods."""
+"""A model: the same bytes as in SQL, with methods for the functions that take a model."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
     from sqlite_ltr._frame import Rows
     from sqlite_ltr._show import Plot
 
-# A file with one of these endings is a database; a model is a row of `ltr_models`.
+# Files with these suffixes are databases, in which models are rows of `ltr_models`.
 _DATABASES = (".db", ".sqlite", ".sqlite3")
-# Counts of a training, and the name of one.
+# Counts in training, and their singular.
 _COUNTS = {"features": "feature", "queries": "query", "users": "user", "items": "item"}
 # Training rows that create the table `ltr_models` and a new version, which then gets the model.
 _ANY_ROWS = "SELECT 1 AS query_id, column1 AS relevance, column1 AS x FROM (VALUES (0), (1))"
 
 
 class Model(bytes):
-    """A trained model: `bytes`, as of `ltr_fit`, that also know their training. SQL takes it as it is.
+    """A trained model: `bytes`, as from `ltr_fit`, with information about training. SQL accepts it unchanged.
 
-    Functions that take a model also take the `bytes` of a database or of a file. `Model(blob)` gives them the methods.
+    Functions that take a model also take `bytes` from a database or a file. `Model(blob)` adds the methods.
 
     Attributes:
-        report: what the training said, as `ltr_train` returns it; None for a model from a file or from bytes.
-        card: what the model knows about itself, as `ltr_info` returns it.
+        report: the training report, as returned by `ltr_train`; None for a model from a file or from bytes.
+        card: the model's description, as returned by `ltr_info`.
         features: the names of the columns that it reads: numbers, then categories.
-        warnings: the training's warnings; empty without a report.
+        warnings: the training warnings; empty without a report.
 
     Example:
         >>> model = sqlite_ltr.train(judged, "rank_svm", options={"lambda": 0.1})
@@ -48,7 +48,7 @@ class Model(bytes):
     report: dict[str, Any] | None
 
     def __new__(cls, data: bytes, report: Mapping[str, Any] | None = None) -> Model:
-        """Make a model of bytes, and of the report of the training if it is known."""
+        """Make a model from bytes and, if known, the training report."""
         model = super().__new__(cls, data)
         model.report = None if report is None else dict(report)
         return model
@@ -59,7 +59,7 @@ class Model(bytes):
 
         Args:
             path: the file.
-            name: a stored model of the database, such as "shop" or "shop@3"; not needed if there is only one name.
+            name: a stored model in the database, such as "shop" or "shop@3"; not needed if there is only one name.
 
         Raises:
             sqlite_ltr.Error: the database has no such model.
@@ -80,12 +80,12 @@ class Model(bytes):
         return cls(data, json.loads(report))
 
     def save(self, path: Any, name: str | None = None) -> Model:
-        """Write the model into a file, or a database (.db, .sqlite, .sqlite3) as a new active version in `ltr_models`.
+        """Write the model to a file, or to a database (.db, .sqlite, .sqlite3) as a new active version in `ltr_models`.
 
         Args:
-            path: the file, or an open connection with the functions. A file that is no database gets the bytes alone,
-                without the report.
-            name: of the stored model; default: the training's name, by default the algorithm's.
+            path: the file, or an open connection with the functions. A file that is not a database only gets the
+                bytes, not the report.
+            name: name of the stored model; by default the name used in training, otherwise the algorithm's.
 
         Returns:
             The model.
@@ -104,11 +104,11 @@ class Model(bytes):
         return sqlite_ltr.rank(df, self, group=group, options=options)
 
     def predict(self, df: Any, *, group: Iterable[int] | None = None) -> Any:
-        """Return the score of each row, in the order of the rows: an array of numpy, or a list without numpy.
+        """Return the score of each row, in row order, as a numpy array, or as a list without numpy.
 
         Args:
-            df: a frame, as for `rank`, or an array with the columns of `features` in their order.
-            group: the number of rows of each query, if scores depend on the query and df has no column of it.
+            df: a frame, as for `rank`, or an array with the columns of `features` in order.
+            group: the number of rows per query, if scores depend on the query and df has no query column.
 
         Example:
             >>> model.predict(candidates).round(2)[:3]
@@ -155,14 +155,14 @@ class Model(bytes):
         """Draw a plot.
 
         Args:
-            kind: "validation", "training", "learning" (the first of these that the model has) and "weights" are about
-                the model alone. "importance", "calibration", "scores" and "comparison" need judged documents, "effect"
-                any documents.
+            kind: "validation", "training", "learning" (the first of these that the model has) and "weights" only need
+                the model. "importance", "calibration", "scores" and "comparison" need judged documents, "effect" any
+                documents.
             df: documents, as for `evaluate`.
             other: the model to compare with, for "comparison".
             feature: the name of a feature, for "effect".
-            group: the number of rows of each query, in the order of the rows.
-            options: options of `ltr_evaluate`, of `ltr_importance` for "importance".
+            group: the number of rows per query, in row order.
+            options: options of `ltr_evaluate`, or of `ltr_importance` for "importance".
 
         Raises:
             ValueError: df, other or feature is missing.
@@ -177,14 +177,14 @@ class Model(bytes):
         return plot(self, kind, df, other, feature, group, options)
 
     def export(self, form: str, path: str | os.PathLike[str] | None = None) -> Any:
-        """Return the model as a text of another program, or as a graph of ONNX.
+        """Return the model as text for another program, or as an ONNX graph.
 
         Args:
             form: "json", "sql", "elasticsearch", "opensearch", "solr", "xgboost", "lightgbm" or "onnx".
-            path: a file to write it to.
+            path: a file to write to.
 
         Raises:
-            sqlite_ltr.Error: the model cannot be expressed in this form; the message names those that can.
+            sqlite_ltr.Error: the model cannot be expressed in this format; the message names formats that work.
 
         Example:
             >>> model.export("sql")[:9]
@@ -208,7 +208,7 @@ class Model(bytes):
 
     @property
     def card(self) -> dict[str, Any]:
-        """What the model knows about itself."""
+        """The model's description of itself."""
         return sqlite_ltr.info(self)
 
     @property
@@ -222,7 +222,7 @@ class Model(bytes):
 
     @property
     def warnings(self) -> list[str]:
-        """The warnings of the training."""
+        """The training warnings."""
         return list((self.report or {}).get("warnings", []))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -234,7 +234,7 @@ class Model(bytes):
         except sqlite_ltr.Error:
             return f"<Model: {len(self)} bytes, not a model>"
         training, validation = known["training"], known["training"].get("validation") or {}
-        # An imported model knows no training.
+        # Imported models have no information about training.
         known["training"].setdefault("features", len(self.features))
         counts = [(training.get(key), key, one) for key, one in _COUNTS.items()]
         parts = [f"{count} {one if count == 1 else key}" for count, key, one in counts if count]
@@ -246,7 +246,7 @@ class Model(bytes):
     __str__ = __repr__
 
     def _repr_html_(self) -> str:
-        """Return the line of `repr`, the warnings, and the settings and results of the training."""
+        """Return the line of `repr`, the warnings, and the training settings and results."""
         try:
             known = self.card
         except sqlite_ltr.Error:

@@ -1,36 +1,36 @@
-"""A model of the format `json` of `ltr_export` as a graph of ONNX."""
+"""Converts a model in the format `json` of `ltr_export` to an ONNX graph."""
 
 from __future__ import annotations
 
 import json as json_text
 from typing import Any
 
-# Operators of this version take 64-bit floats; runtimes since 2023 know it.
+# Operators in this version take 64-bit floats; runtimes since 2023 support it.
 _OPSET, _IR_VERSION = 18, 8
-# The operators of trees; of this version they take 64-bit floats.
+# Tree operators; in this version they take 64-bit floats.
 _TREES, _TREES_OPSET = "ai.onnx.ml", 3
 _FORMAT, _FORMAT_VERSION = "sqlite-ltr model", 1
 
 
 def to_onnx(model: str | bytes) -> Any:
-    """Make an ONNX model of an exported model.
+    """Convert an exported model to ONNX.
 
     The input `features` has the shape (documents, features), the output `score` the shape (documents,), both of 64-bit
-    floats. Higher is better. With a scaling within queries and with the form "ranking", one run takes the
-    documents of one query. NaN is a missing feature, unless the option "missing" of the training was "error". Trees add
-    up their values in 32-bit floats.
+    floats. Higher is better. With scaling within queries or the form "ranking", a run takes the documents of one
+    query. NaN is a missing feature, unless the training option "missing" was "error". Trees sum their values in 32-bit
+    floats.
 
     Args:
-        model: the bytes of a model, as `train` returns them, or the text of `SELECT ltr_export(model, 'json')`.
+        model: the bytes of a model, as returned by `train`, or the text of `SELECT ltr_export(model, 'json')`.
 
     Returns:
-        An `onnx.ModelProto`: `onnx.save(to_onnx(text), "model.onnx")` writes it. The metadata has the names of the
-        features.
+        An `onnx.ModelProto`: `onnx.save(to_onnx(text), "model.onnx")` writes it. The metadata has the feature
+        names.
 
     Raises:
         ImportError: the package onnx is not installed.
-        ValueError: the text is not of this format, or the model has categories, texts that are read as numbers, or
-            trees of another library.
+        ValueError: the text is not in this format, or the model has categories, texts that are read as numbers, or
+            trees from another library.
 
     Example:
         >>> [output.name for output in sqlite_ltr.to_onnx(model).graph.output]
@@ -46,9 +46,9 @@ def to_onnx(model: str | bytes) -> Any:
         raise ValueError(f"not the text of ltr_export(model, 'json') of the format version {_FORMAT_VERSION}")
     if model.get("categories"):
         name = model["categories"][0]["name"]
-        raise ValueError(f'the model has the category "{name}", but the input of this graph has numbers only')
+        raise ValueError(f'the model has the category "{name}", but the input of this graph only has numbers')
     if "general_trees" in model:
-        raise ValueError("models of ltr_import have no graph here; convert them in their own library")
+        raise ValueError("models from ltr_import cannot be converted here; convert them in their own library")
     if problem := text_problem(model):
         raise ValueError(problem)
     names = model["features"]
@@ -69,9 +69,9 @@ def to_onnx(model: str | bytes) -> Any:
 
 
 def text_problem(model: dict[str, Any]) -> str | None:
-    """Return why there is no other form of a model in JSON that reads texts as numbers."""
+    """Return why a JSON model that reads texts as numbers cannot be converted."""
     for name, read in model.get("quantities", {}).items():
-        # Numbers in JSON objects are features by their keys.
+        # Numbers in JSON objects are features, named by key.
         if not read["form"].startswith("key "):
             sql = f", as in {read['sql']}" if read["sql"] else ""
             return (
@@ -126,7 +126,7 @@ class _Graph:
 
 
 def _score(graph: _Graph, features: str, term: dict[str, Any]) -> str:
-    """Add the nodes of the score of a term."""
+    """Add the nodes for the score of a term."""
     scaled = _scaled(graph, features, term["scaling"])
     if "trees" in term:
         return _trees(graph, scaled, term["trees"], term["weights"])
@@ -138,7 +138,7 @@ def _score(graph: _Graph, features: str, term: dict[str, Any]) -> str:
 
 
 def _scaled(graph: _Graph, features: str, scaling: dict[str, Any]) -> str:
-    """Add the nodes of the scaled features."""
+    """Add the nodes for the scaled features."""
     kind = scaling["kind"]
     if kind == "none":
         return features
@@ -158,9 +158,9 @@ def _scaled(graph: _Graph, features: str, scaling: dict[str, Any]) -> str:
 
 
 def _normal_scores(graph: _Graph, features: str, points: list[list[list[float]]]) -> str:
-    """Add the nodes of the scores of quantiles: linear between the points, constant outside."""
+    """Add the nodes for quantile scores: linear between points, constant outside."""
     longest = max(map(len, points))
-    # Behind the last point of a feature come points that no value reaches.
+    # Pad after a feature's last point with points that no value reaches.
     padding = [float("inf")]
     ends = [[x for x, _ in feature] + padding * (longest - len(feature)) for feature in points]
     starts, scores, slopes = [], [], []
@@ -170,7 +170,7 @@ def _normal_scores(graph: _Graph, features: str, points: list[list[list[float]]]
         starts += [x for x, _ in feature] + rest
         scores += [z for _, z in feature] + rest
         slopes += [*steps, 0.0, *rest]
-    # The number of the last point that is not above the value; 0 if there is none.
+    # The index of the last point not above the value; 0 if there is none.
     deep = graph.node("Unsqueeze", features, graph.constant([2], "int64"))
     passed = graph.node("Cast", graph.node("GreaterOrEqual", deep, graph.constant([ends])), to=7)
     count = graph.reduce("ReduceSum", passed, 2, keep=False)
@@ -183,7 +183,7 @@ def _normal_scores(graph: _Graph, features: str, points: list[list[list[float]]]
 
 
 def _within_query(graph: _Graph, features: str) -> str:
-    """Add the nodes of (x - min) / (max - min) over the documents that have x; 0 if all values are equal."""
+    """Add the nodes for (x - min) / (max - min) over the documents that have x; 0 if all values are equal."""
     is_missing = graph.node("IsNaN", features)
     infinity = float("inf")
     present = [graph.node("Where", is_missing, graph.constant(end), features) for end in (infinity, -infinity)]
@@ -196,7 +196,7 @@ def _within_query(graph: _Graph, features: str) -> str:
 
 
 def _trees(graph: _Graph, scaled: str, trees: dict[str, Any], values: list[float]) -> str:
-    """Add the nodes of the sum of oblivious trees: all nodes of a level have the same split."""
+    """Add the nodes for the sum of oblivious trees, in which all nodes of a level have the same split."""
     from onnx import TensorProto, helper
 
     depth, splits = trees["depth"], trees["splits"]
@@ -236,7 +236,7 @@ def _trees(graph: _Graph, scaled: str, trees: dict[str, Any], values: list[float
 
 
 def _kernel(graph: _Graph, scaled: str, kernel: Any, documents: list[list[float]]) -> str:
-    """Add the nodes of the values of a kernel: shape (documents, documents of the kernel)."""
+    """Add the nodes for kernel values, of shape (documents, documents of the kernel)."""
     name, parameters = next(iter(kernel.items())) if isinstance(kernel, dict) else (kernel, {})
     number = {key: graph.constant(float(value)) for key, value in parameters.items()}
     if name in ("linear", "polynomial", "tanh"):

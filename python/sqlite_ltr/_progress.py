@@ -1,4 +1,4 @@
-"""The option `progress`: a bar of tqdm, in notebooks too. Without tqdm the library writes a line to a terminal."""
+"""The option `progress`: a tqdm bar, also in notebooks. Without tqdm, the library writes a line to the terminal."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-# Seconds between two looks at the call.
+# Seconds between progress updates.
 _PAUSE = 0.1
 
 
 def take_progress(options: dict[str, Any]) -> Callable[[], int]:
-    """Return what SQLite calls during a call with these options, from which `progress` is removed if tqdm shows it."""
+    """Return the handler for a call with these options, from which `progress` is removed if tqdm shows it."""
     if options.get("progress") is True:
         try:
             from tqdm.auto import tqdm
@@ -20,12 +20,12 @@ def take_progress(options: dict[str, Any]) -> Callable[[], int]:
         else:
             del options["progress"]
             return _Bar(tqdm)
-    # Python handles Ctrl-C when it runs Python code: this function.
+    # Python only handles Ctrl-C while it runs Python code, such as this function.
     return lambda: 0
 
 
 class _Bar:
-    """A bar of the fits that are done. A second connection asks how far the call of this thread is."""
+    """A progress bar of finished fits. A second connection queries the progress of this thread's call."""
 
     def __init__(self, tqdm: Any) -> None:
         from sqlite_ltr._load import connect
@@ -51,7 +51,7 @@ class _Bar:
         self._bar.refresh()
 
     def close(self) -> None:
-        """End the bar."""
+        """Close the bar."""
         if self._bar is not None:
             self._bar.n = self._bar.total
             self._bar.close()

@@ -1,4 +1,4 @@
-"""Training, ranking and measuring of data frames."""
+"""Training, ranking and evaluation on data frames."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from sqlite_ltr._frame import Frame, Rows, read
 from sqlite_ltr._model import Model
 from sqlite_ltr._progress import take_progress
 
-# The table of the rows to validate on.
+# The table with the validation rows.
 _HELD_OUT = "held_out"
-# The columns that `rank` adds; the last one for models with probabilities.
+# The columns that `rank` adds; the last one only for models with probabilities.
 _ADDED = ("score", "rank", "probability")
 
 
@@ -46,20 +46,20 @@ def train(
     options: Mapping[str, Any] | None = None,
     **parameters: Any,
 ) -> Model:
-    """Train a model on judged documents: one row for each query and document.
+    """Train a model on judged documents: one row per query and document.
 
-    Columns get their roles by name, as in SQL: `query_id`, `relevance`, `doc_id` and others. The remaining columns of
-    numbers are features, text columns with few values are categories. NaN, None and NA are missing values.
+    Columns get their roles by name, as in SQL: `query_id`, `relevance`, `doc_id` and others. The remaining numeric
+    columns are features, and text columns with few distinct values are categories. NaN, None and NA are missing values.
 
     Args:
-        df: a data frame of pandas, polars or pyarrow, a mapping of columns, or a list of rows that are mappings.
+        df: a pandas, polars or pyarrow data frame, a mapping of columns, or a list of rows that are mappings.
         algorithm: an algorithm of `ltr_train`, such as "auto", "rank_svm" or "boosted_trees".
-        query: name of the column with the query of each row.
-        relevance: name of the column with the relevance; higher is better.
-        doc: name of the column with the document.
-        group: instead of a query column, the number of rows of each query, in the order of the rows.
+        query: name of the query column.
+        relevance: name of the relevance column; higher is better.
+        doc: name of the document column.
+        group: instead of a query column, the number of rows per query, in row order.
         options: options of `ltr_train`, such as {"lambda": 0.1}. {"progress": True} shows a bar if tqdm is installed.
-            "validation" may be a frame of other judged documents, on which lambda or the number of trees is chosen.
+            "validation" may be a frame of other judged documents, used to choose lambda or the number of trees.
         parameters: options by name, such as `trees=200`; `lambda_` is the option `lambda`.
 
     Returns:
@@ -67,10 +67,10 @@ def train(
 
     Raises:
         ValueError, TypeError: the frame or the groups cannot be used; the message says why.
-        sqlite_ltr.Error: an error of the training. Rows count from 1. It is a `sqlite3.OperationalError`, and also a
-            `sqlite3.NotSupportedError` if this Python cannot load extensions.
+        sqlite_ltr.Error: an error in training. Rows are counted from 1. It is a `sqlite3.OperationalError`, and also
+            a `sqlite3.NotSupportedError` if this Python cannot load extensions.
 
-    Warnings of the training, such as those about columns that are left out, are issued as `UserWarning`.
+    Training warnings, such as about columns that are left out, are issued as `UserWarning`.
 
     Example:
         >>> model = sqlite_ltr.train(judged, "boosted_trees", trees=20)
@@ -88,7 +88,7 @@ def train(
 
 
 def _warn_of_numbers(frame: Frame, features: Sequence[str]) -> None:
-    """Warn about columns of a categorical type that became features of numbers."""
+    """Warn about columns with a categorical type that became numeric features."""
     names = [name for name in frame.categorical if name in features]
     if names:
         columns = {"columns": {"categories": names}}
@@ -110,15 +110,15 @@ def cross_validate(
     options: Mapping[str, Any] | None = None,
     **parameters: Any,
 ) -> Rows:
-    """Measure trainings by cross-validation over queries.
+    """Cross-validate over queries.
 
     Args:
         df: judged documents, as for `train`. So are the other arguments.
         algorithm: an algorithm of `ltr_train`.
-        query: name of the column with the query of each row.
-        relevance: name of the column with the relevance.
-        doc: name of the column with the document.
-        group: instead of a query column, the number of rows of each query.
+        query: name of the query column.
+        relevance: name of the relevance column.
+        doc: name of the document column.
+        group: instead of a query column, the number of rows per query.
         options: options of `ltr_cross_validate`, such as {"folds": 5, "lambda": [0.01, 0.1, 1]}. Each combination of
             the arrays is a setting.
         parameters: options by name, such as `lambda_=[0.01, 0.1, 1]`.
@@ -127,7 +127,7 @@ def cross_validate(
         A frame of the same kind with the columns `setting` (JSON), `fold`, `metric`, `value` and `seconds`.
 
     Raises:
-        ValueError, TypeError, sqlite_ltr.Error: as `train`.
+        ValueError, TypeError, sqlite_ltr.Error: as for `train`.
 
     Example:
         >>> folds = sqlite_ltr.cross_validate(judged, "rank_svm", folds=3, lambda_=[0.01, 1])
@@ -146,20 +146,20 @@ def rank(
     """Rank the documents of every query.
 
     Args:
-        df: candidates, with the features of the training by name. Without a query column and without `group` all rows
-            belong to one query.
+        df: candidates, with the training features, matched by name. Without a query column and without `group`, all
+            rows belong to one query.
         model: from `train` or `ltr_fit`.
-        group: the number of rows of each query, in the order of the rows.
+        group: the number of rows per query, in row order.
         options: options of `ltr_rank`, such as {"k": 10}.
 
     Returns:
         A frame of the same kind with two more columns, `score` and `rank` (1 is best), and `probability` if the model
-        was trained with that option and has learned it. Rows keep their order. Equal scores are ranked in the order of
-        the rows. Rows that are in no list, because of `k` or `min_probability`, are left out. Arrow objects of other
-        libraries than pyarrow and polars become a pyarrow table.
+        was trained with that option and could learn it. Rows keep their order. Equal scores are ranked in row order.
+        Rows that are not in any list, because of `k` or `min_probability`, are omitted. Arrow objects from libraries
+        other than pyarrow and polars become a pyarrow table.
 
     Raises:
-        ValueError, TypeError, sqlite_ltr.Error: as `train`.
+        ValueError, TypeError, sqlite_ltr.Error: as for `train`.
 
     Example:
         >>> ranked = sqlite_ltr.rank(candidates, model, options={"k": 2})
@@ -183,7 +183,7 @@ def rank(
 
 
 def read_features(df: Any, model: bytes) -> Frame:
-    """Return the columns of a frame, or of an array of the features of a model in their order."""
+    """Return the columns of a frame, or of an array with a model's features in order."""
     if getattr(df, "ndim", 0) == 2 and type(df).__module__ == "numpy":
         names = Model(model).features
         if df.shape[1] != len(names):
@@ -193,7 +193,7 @@ def read_features(df: Any, model: bytes) -> Frame:
 
 
 def predict(df: Any, model: bytes, group: Iterable[int] | None = None) -> Any:
-    """Return the score of each row of a frame, which may have any column, or of an array of the features."""
+    """Return the score of each row of a frame, which may have any other columns, or of an array of features."""
     frame, known = read_features(df, model), info(model)
     if group is None and scores_rows_alone(known) and query_column(frame, known, {}) is None:
         # The query does not matter.
@@ -236,24 +236,25 @@ def evaluate(
     options: Mapping[str, Any] | None = None,
     per_query: bool = False,
 ) -> Any:
-    """Measure a model on judged documents.
+    """Evaluate a model on judged documents.
 
     Args:
-        df: as for `rank`, with the relevance in a column of the same name as in the training. It is missing where
-            nobody judged the document; `judged@10` then tells the share that was judged (option `unjudged`).
+        df: as for `rank`, with relevance in a column with the same name as in training. It is missing for
+            unjudged documents; then `judged@10` is the share of judged documents (option `unjudged`).
         model: from `train` or `ltr_fit`. None ranks by the column `score`, or by another column with
-            options={"columns": {"score": "bm25"}}: what you have today.
-        group: the number of rows of each query, in the order of the rows.
+            options={"columns": {"score": "bm25"}}, to measure your current ranking.
+        group: the number of rows per query, in row order.
         options: options of `ltr_evaluate`, such as {"metric": ["ndcg@10", "map"]}.
         per_query: return the metrics of each query instead of the means.
 
     Returns:
         The mean of each metric over the queries, by name; by default {"ndcg@10": ...}. Queries without a relevant
-        document are left out of the mean; if no query has one, the value is NaN. With `per_query` a frame of the same
-        kind with the columns `query_id`, `metric` and `value`, missing for queries without a relevant document.
+        document are omitted from the mean; if no query has one, the value is NaN. With `per_query`, a frame of the
+        same kind with the columns `query_id`, `metric` and `value`, which is missing for queries without a relevant
+        document.
 
     Raises:
-        ValueError, TypeError, sqlite_ltr.Error: as `train`.
+        ValueError, TypeError, sqlite_ltr.Error: as for `train`.
 
     Example:
         >>> sqlite_ltr.evaluate(held_out, model, options={"metric": ["mrr", "precision@1"]})
@@ -279,21 +280,21 @@ def compare(
     group: Iterable[int] | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Rows:
-    """Compare two models on the same judged documents, by a paired test over queries.
+    """Compare two models on the same judged documents, with a paired test over queries.
 
     Args:
         df: as for `evaluate`, with the features of both models.
         model_a: from `train` or `ltr_fit`.
-        model_b: the other model. One of both may be None, as in `evaluate`.
-        group: the number of rows of each query, in the order of the rows.
+        model_b: the other model. One of the two may be None, as in `evaluate`.
+        group: the number of rows per query, in row order.
         options: options of `ltr_compare`, such as {"metric": ["ndcg@10", "map"]}.
 
     Returns:
-        A frame of the same kind with one row for each metric: `metric`, `n` (queries), `mean_a`, `mean_b`, `difference`
+        A frame of the same kind with one row per metric: `metric`, `n` (queries), `mean_a`, `mean_b`, `difference`
         (`mean_a - mean_b`), `ci_low`, `ci_high` and `p_value`.
 
     Raises:
-        ValueError, TypeError, sqlite_ltr.Error: as `train`.
+        ValueError, TypeError, sqlite_ltr.Error: as for `train`.
 
     Example:
         >>> other = sqlite_ltr.train(judged[["query_id", "doc_id", "price", "relevance"]], "rank_svm")
@@ -311,7 +312,7 @@ def compare(
 
 
 def info(model: bytes) -> dict[str, Any]:
-    """Return the card of a model: algorithm, roles of the columns, settings and training, as `ltr_info` has them.
+    """Return a model's card, as in `ltr_info`: algorithm, column roles, settings and training results.
 
     Example:
         >>> sqlite_ltr.info(model)["roles"]["features"]
@@ -330,7 +331,7 @@ def _judged(
     group: Iterable[int] | None,
     options: Mapping[str, Any] | None,
 ) -> Iterator[tuple[Any, str]]:
-    """Open a database with judged documents; yield it, and the options of a training as JSON."""
+    """Open a database with judged documents; yield it and the training options as JSON."""
     given = {"query": query, "relevance": relevance, "doc": doc}
     roles = {role: name for role, name in given.items() if name is not None}
     settings = with_columns(options, roles | add_group(frame, group, roles))
@@ -347,7 +348,7 @@ def _judged(
 def _ranking(
     frame: Frame, model: bytes, group: Iterable[int] | None, options: Mapping[str, Any] | None
 ) -> list[tuple[int, float, int, float | None]]:
-    """Return row, score, rank and probability of the ranked rows, in their order in the frame."""
+    """Return row, score, rank and probability of the ranked rows, in frame order."""
     sql = "SELECT query_id, doc_id, slot, score, rank, probability FROM ltr_rank(?, 'frame', ?)"
     with applied(frame, model, group, options) as (connection, settings):
         results = select(connection, sql, model, to_json(settings))
@@ -357,7 +358,7 @@ def _ranking(
 
 
 def _find_rows(frame: Frame, columns: Mapping[str, str], results: Sequence[tuple[Any, ...]]) -> list[int]:
-    """Return the row of the frame of each row of a ranking (query, document, slot, ...)."""
+    """Return the frame row of each row of a ranking (query, document, slot, ...)."""
     if columns["doc"] == ROW:
         return [result[1] for result in results]
     has_slots = any(slot is not None for _, _, slot, *_ in results)

@@ -1,4 +1,4 @@
-"""Judgments from logs of clicks, and features of texts."""
+"""Search, judgments from click logs, and text features."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from sqlite_ltr._frame import Rows, read
 
 
 def judgments(log: Rows, *, options: Mapping[str, Any] | None = None) -> Rows:
-    """Make judgments of a log of impressions and clicks, with a click model.
+    """Estimate judgments from a log of impressions and clicks, with a click model.
 
     Args:
-        log: a frame as of `train` with one row for each document that was shown. Columns get their roles by name, as in
+        log: a frame, as for `train`, with one row per document shown. Columns get their roles by name, as in
             `ltr_judgments`.
         options: options of `ltr_judgments`, such as {"model": "pbm"}.
 
     Returns:
-        A frame of the same kind with one row for each query and document: `query_id`, `doc_id`, `relevance`,
+        A frame of the same kind with one row per query and document: `query_id`, `doc_id`, `relevance`,
         `attractiveness`, `ci_low`, `ci_high`, `impressions`, `clicks`, `doc_weight`, `determined`, `model` and
         `passes`. Join it with the features for `train`.
 
     Raises:
-        ValueError, TypeError, sqlite_ltr.Error: as `train`.
+        ValueError, TypeError, sqlite_ltr.Error: as for `train`.
 
     Example:
         >>> shown = [("a", 1, 0), ("b", 2, 1), ("c", 3, 0)]
@@ -52,7 +52,7 @@ def judgments(log: Rows, *, options: Mapping[str, Any] | None = None) -> Rows:
 def search(
     connection: Any, model: str | bytes, query: Any, *, options: Mapping[str, Any] | None = None
 ) -> list[tuple[int, Any, float]]:
-    """Rank the candidates of a text, from the view that the model was trained with.
+    """Rank the candidates for a text, from the view that the model was trained with.
 
     Args:
         connection: a connection with the functions of this library; see `load`.
@@ -61,10 +61,10 @@ def search(
         options: options of `ltr_search`, such as {"k": 10, "params": {"user": 7}}.
 
     Returns:
-        A list of `(rank, doc_id, score)`, the best document first.
+        A list of `(rank, doc_id, score)`, best document first.
 
     Raises:
-        sqlite_ltr.Error: an error of the search.
+        sqlite_ltr.Error: the search failed.
 
     Example:
         >>> [doc for rank, doc, score in sqlite_ltr.search(connection, "shop", "k3", options={"k": 2})]
@@ -89,20 +89,20 @@ def fts_features(
     """Find the documents that match each query with FTS5, and compute the text features of `ltr_fts`.
 
     Args:
-        documents: a frame as of `train` with one row for each document.
+        documents: a frame, as for `train`, with one row per document.
         queries: texts as users type them.
-        text: name of the column with the text, or the names of several.
-        doc: name of the column with the id of the document. Without it the id is the position of the row, from 0.
-        k: keep only the k best matches of each query by BM25.
-        tokenize: a tokenizer of FTS5, such as "porter unicode61" or "trigram".
+        text: name of the text column, or the names of several.
+        doc: name of the column with document ids. By default, ids are row positions, from 0.
+        k: keep only the k best matches per query, by BM25.
+        tokenize: an FTS5 tokenizer, such as "porter unicode61" or "trigram".
         options: options of `ltr_fts_query`, such as {"words": "all"}.
 
     Returns:
-        A frame of the same kind with one row for each match: `query_id` (the text of the query), `doc_id`, and the
+        A frame of the same kind with one row per match: `query_id` (the text of the query), `doc_id`, and the
         features, such as `title_bm25`.
 
     Raises:
-        ValueError, TypeError, sqlite_ltr.Error: as `train`; two columns would have the same name.
+        ValueError, TypeError, sqlite_ltr.Error: as for `train`; also if two columns would have the same name.
 
     Example:
         >>> books = [{"isbn": 1, "title": "Red shoes"}, {"isbn": 2, "title": "Blue shoes"}]

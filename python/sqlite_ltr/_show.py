@@ -1,4 +1,4 @@
-"""Plots and reports: texts that notebooks show as pictures and pages."""
+"""Plots and reports: strings that notebooks show as pictures and pages."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 class _Shown(str):
-    """A text in SVG or HTML. `print` writes it; notebooks show it."""
+    """A string of SVG or HTML. `print` writes it; notebooks show it."""
 
     _kind, _ending = "", ""
 
     def save(self, path: str | os.PathLike[str]) -> Self:
-        """Write it into a file, and return it."""
+        """Write it to a file, and return it."""
         Path(path).write_text(self, encoding="utf-8")
         return self
 
@@ -36,7 +36,7 @@ class _Shown(str):
 
 
 class Plot(_Shown):
-    """A plot in SVG. A notebook shows it; `save(path)` and `open()` need none.
+    """A plot in SVG. Notebooks show it; `save(path)` and `open()` work without a notebook.
 
     Example:
         >>> model.plot("weights").save("weights.svg").startswith("<svg")
@@ -50,7 +50,7 @@ class Plot(_Shown):
 
 
 class Report(_Shown):
-    """A page in HTML. A notebook shows it; `save(path)` and `open()` need none.
+    """An HTML page. Notebooks show it; `save(path)` and `open()` work without a notebook.
 
     Example:
         >>> sqlite_ltr.report(held_out, model).save("report.html").startswith("<!DOCTYPE html>")
@@ -60,6 +60,6 @@ class Report(_Shown):
     _kind, _ending = "Report", ".html"
 
     def _repr_html_(self) -> str:
-        # In a frame: the styles of the page stay out of the notebook.
+        # In a frame, so that the page's styles do not affect the notebook.
         page = html.escape(str(self), quote=True)
         return f'<iframe srcdoc="{page}" style="width: 100%; height: 40em; border: 0"></iframe>'

@@ -1,4 +1,4 @@
-"""Training, ranking and measuring of data frames of Dask. Needs dask[dataframe]."""
+"""Training, ranking and evaluation on Dask data frames. Requires dask[dataframe]."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def rank(df: Any, model: bytes, *, options: Mapping[str, Any] | None = None, buc
 def evaluate(
     df: Any, model: bytes, *, options: Mapping[str, Any] | None = None, buckets: int = BUCKETS
 ) -> dict[str, float]:
-    """Measure a model on judged documents. Arguments, result and errors: as for `spark.evaluate`."""
+    """Evaluate a model on judged documents. Arguments, result and errors: as for `spark.evaluate`."""
     applied = apply(df.columns, model, options)
     measure = dask.delayed(lambda part: applied.measure(_table(part)).to_pylist())
     measured = dask.compute(*[measure(part) for part in _by_bucket(df, applied.query, buckets).to_delayed()])
@@ -51,7 +51,7 @@ def evaluate(
 
 
 def _by_bucket(df: Any, query: str, buckets: int) -> Any:
-    """Move rows so that a partition has complete buckets."""
+    """Move rows so that each partition has complete buckets."""
 
     def add(part: Any) -> Any:
         return part.assign(**{BUCKET: bucket_numbers(part[query].tolist(), buckets).to_numpy()})

@@ -1,4 +1,4 @@
-"""Training, ranking and measuring of datasets of Ray. Needs ray[data]."""
+"""Training, ranking and evaluation on Ray datasets. Requires ray[data]."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def rank(ds: Any, model: bytes, *, options: Mapping[str, Any] | None = None, buc
 def evaluate(
     ds: Any, model: bytes, *, options: Mapping[str, Any] | None = None, buckets: int = BUCKETS
 ) -> dict[str, float]:
-    """Measure a model on judged documents. Arguments, result and errors: as for `spark.evaluate`."""
+    """Evaluate a model on judged documents. Arguments, result and errors: as for `spark.evaluate`."""
     applied = apply(ds.columns(), model, options)
     rows = _by_bucket(ds, applied.query, buckets).map_groups(applied.measure, batch_format="pyarrow")
     return applied.means(rows.iter_rows())

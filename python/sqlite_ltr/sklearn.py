@@ -1,4 +1,4 @@
-"""An estimator of scikit-learn. Needs scikit-learn 1.6 or newer, which `import sqlite_ltr` alone does not import."""
+"""A scikit-learn estimator. Requires scikit-learn 1.6 or newer, which `import sqlite_ltr` does not import."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from sqlite_ltr._frame import sizes_to_ids
 from sqlite_ltr._rank import evaluate, info, train
 
 _QUERY, _RELEVANCE, _WEIGHT = "query_id", "relevance", "doc_weight"
-# Algorithms that take missing numbers without the option `missing`.
+# Algorithms that accept missing numbers without the option `missing`.
 _TREES = ("boosted_trees", "lambdamart")
-# Arguments of other libraries, and what does the same here.
+# Arguments of other libraries, and their equivalents here.
 _OTHERS = {
     **dict.fromkeys(["callbacks", "early_stopping_rounds"], "the number of trees is chosen on eval_set"),
     **dict.fromkeys(["eval_metric", "eval_at"], 'model_.evaluate(frame, options={"metric": ["ndcg@5", "map"]})'),
@@ -35,30 +35,30 @@ _OTHERS = {
 
 
 class LtrRanker(BaseEstimator):  # type: ignore[misc]
-    """Learning to rank: predicts scores by which the documents of a query are ordered.
+    """A learning-to-rank estimator: predicts scores that order the documents of a query.
 
-    Rows of X are documents. Columns are numbers or categories: texts and categorical types. The query of each row is
-    given by `group`, the number of rows of each query in the order of the rows, or by `qid`, the query of each row.
-    Without both, all rows are one query.
+    Rows of X are documents. Columns are numbers or categories (text and categorical types). Queries are given by
+    `group`, the number of rows per query in row order, or by `qid`, the query of each row. With neither, all rows are
+    one query.
 
     Args:
-        algorithm: an algorithm of `ltr_train`. The default ranks with one linear function, trains fast, and also works
+        algorithm: an algorithm of `ltr_train`. The default ranks with one linear function, trains fast, and works even
             with one query. "auto" compares scalings and kernels by cross-validation and needs 10 queries.
-        options: options of `ltr_fit`, such as {"lambda": 0.1}. With {"missing": "mean"} numbers may be NaN; trees take
-            NaN without it. Texts may be missing.
-        parameters: options by name, such as `trees=200`; `lambda_` is the option `lambda`. They are parameters of
-            `get_params`, `set_params` and searches.
+        options: options of `ltr_fit`, such as {"lambda": 0.1}. With {"missing": "mean"}, numbers may be NaN; trees
+            accept NaN without it. Texts may be missing.
+        parameters: options by name, such as `trees=200`; `lambda_` is the option `lambda`. They also work with
+            `get_params`, `set_params` and parameter searches.
 
     Attributes:
-        model_: the trained `sqlite_ltr.Model`. SQL can use it: features have the names of the columns of X, or x0, x1,
+        model_: the trained `sqlite_ltr.Model`. SQL can use it: features are named like the columns of X, or x0, x1,
             ...
-        coef_: the weights of the scaled features, whose names are `get_feature_names_out()`. Only models of one linear
-            function have it.
-        feature_importances_: the share of each column of X, which sum to 1: of the absolute weights, or of the splits
-            of trees. Other models do not have it: `sqlite_ltr.importance` works with all.
-        categories_: the names of the columns that are categories.
+        coef_: the weights of the scaled features, whose names are `get_feature_names_out()`. Only models with one
+            linear function have it.
+        feature_importances_: the share of each column of X in the absolute weights, or in the splits of trees; shares
+            sum to 1. Other models do not have it, but `sqlite_ltr.importance` works with all.
+        categories_: the names of the category columns.
         evals_result_: NDCG@10 on `eval_set`, as {"valid_0": {"ndcg@10": ...}}; only with `eval_set`.
-        n_features_in_, feature_names_in_: as in every estimator of scikit-learn.
+        n_features_in_, feature_names_in_: as in all scikit-learn estimators.
 
     Example:
         >>> from sqlite_ltr.sklearn import LtrRanker
@@ -78,14 +78,14 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
     def __init__(
         self, algorithm: str = "rank_svm", *, options: Mapping[str, Any] | None = None, **parameters: Any
     ) -> None:
-        """Keep the parameters, unchecked, as scikit-learn asks for."""
+        """Store the parameters unchecked, as scikit-learn requires."""
         self.algorithm = algorithm
         self.options = options
-        # Attributes that end with `_`, such as `lambda_`, would look fitted.
+        # Attributes that end with `_`, such as `lambda_`, would look like fitted ones.
         self._parameters = parameters
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters: `algorithm`, `options`, and the options that were given by name."""
+        """Return the parameters: `algorithm`, `options`, and options given by name."""
         return {**super().get_params(deep), **self._parameters}
 
     def set_params(self, **params: Any) -> LtrRanker:
@@ -112,18 +112,19 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
         Args:
             X: features, shape (documents, features).
             y: relevance of each document; higher is better.
-            group: number of rows of each query, in the order of the rows.
+            group: number of rows per query, in row order.
             qid: query of each row, instead of `group`; rows may be in any order.
-            sample_weight: weight of each row, the role `doc_weight`. Some losses refuse it.
-            eval_set: held-out judgments (X, y), or a list of one such pair, on which lambda or the number of trees is
-                chosen, instead of folds of X. "auto", "perceptron" and a fixed number of `trees` only measure on it.
-            eval_group: their `group`, or a list of it.
-            eval_qid: their `qid`, or a list of it.
-            others: arguments of other libraries are errors that name the way here.
+            sample_weight: weight of each row, with the role `doc_weight`. Some losses do not accept it.
+            eval_set: held-out judgments (X, y), or a list with one such pair, used instead of folds of X to choose
+                lambda or the number of trees. "auto", "perceptron" and a fixed number of `trees` are only evaluated on
+                it.
+            eval_group: `group` for eval_set, or a list with it.
+            eval_qid: `qid` for eval_set, or a list with it.
+            others: arguments of other libraries raise errors that name the equivalent here.
 
         Raises:
             ValueError, TypeError: X, y, group or qid cannot be used; the message says why.
-            sqlite_ltr.Error: an error of the training, for example if y is the same in all rows.
+            sqlite_ltr.Error: an error in training, for example if y is the same in all rows.
         """
         _refuse("fit", others)
         texts = _text_columns(X)
@@ -163,11 +164,11 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
         Scores depend on `group` or `qid` if the algorithm or its scaling depends on the query, as for `q_svm`.
 
         Raises:
-            ValueError, TypeError, sklearn.exceptions.NotFittedError, sqlite_ltr.Error: as `fit`.
+            ValueError, TypeError, sklearn.exceptions.NotFittedError, sqlite_ltr.Error: as for `fit`.
         """
         _refuse("predict", others)
         frame, known = self._candidates(X, group, qid), self.model_.card
-        # Other rows of the query change a score.
+        # Scores depend on other rows of the query.
         if not scores_rows_alone(known):
             _warn_without_queries(frame, group, qid)
         return self.model_.predict(frame)
@@ -182,14 +183,14 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
     ) -> float:
         """Return the mean NDCG@10 over the queries; NaN if no query has a relevant document.
 
-        Queries without a relevant document (y above 0) are left out of the mean. `sample_weight` must be None: it is
-        there because pipelines of scikit-learn pass it.
+        Queries without a relevant document (y above 0) are omitted from the mean. `sample_weight` must be None: it
+        only exists because scikit-learn pipelines pass it.
 
         Raises:
-            ValueError, TypeError, sklearn.exceptions.NotFittedError, sqlite_ltr.Error: as `fit`.
+            ValueError, TypeError, sklearn.exceptions.NotFittedError, sqlite_ltr.Error: as for `fit`.
         """
         if sample_weight is not None:
-            raise ValueError("score() takes no weights of rows: queries count equally")
+            raise ValueError("score() does not accept row weights: queries count equally")
         frame = self._candidates(X, group, qid)
         _warn_without_queries(frame, group, qid)
         y = column_or_1d(y)
@@ -216,7 +217,7 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
         return of_columns / (of_columns.sum() or 1)
 
     def _columns_of_features(self) -> list[int]:
-        """Return the column of X of each feature of the model: numbers, then the values of each category."""
+        """Return the column of X for each model feature: numbers, then the values of each category."""
         card, names = info(self.model_), self._names()
         features = card["feature_names"]
         columns = [names.index(number) for number in card["roles"]["features"]]
@@ -229,7 +230,7 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
         return columns
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """Return the names of the scaled features of a linear model, of the features of other models."""
+        """Return the names of the scaled features of a linear model, or of the features of other models."""
         check_is_fitted(self)
         if input_features is not None and list(input_features) != self._names():
             raise ValueError(f"input_features: the model has the features {', '.join(self._names())}")
@@ -246,14 +247,14 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
             return select(connection, "SELECT feature, weight FROM ltr_weights(?)", self.model_)
 
     def _splits(self) -> list[int]:
-        """Return the number of the feature of each split of trees."""
+        """Return the feature index of each tree split."""
         terms = []
         if info(self.model_)["form"] == "linear":
             with database(None) as connection:
                 terms = json.loads(scalar(connection, "SELECT ltr_export(?, 'json')", self.model_))["terms"]
         if not terms or not all("trees" in term for term in terms):
             raise AttributeError(
-                f"feature_importances_: the model of {self.algorithm} is neither linear nor one of trees; "
+                f"feature_importances_: the model of {self.algorithm} is neither linear nor a sum of trees; "
                 "sqlite_ltr.importance works with every model"
             )
         return [feature for term in terms for feature, *_ in term["trees"]["splits"]]
@@ -266,11 +267,11 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _options(self) -> dict[str, Any]:
-        """Return the options, with those by name."""
+        """Return the options, including options given by name."""
         return with_parameters(self.options, self._parameters)
 
     def _can_validate(self, options: Mapping[str, Any]) -> bool:
-        """Return whether the training chooses on rows that are given."""
+        """Return whether training uses given rows to choose."""
         if isinstance(options.get("trees"), Number):
             return False
         sql = "SELECT count(*) FROM ltr_algorithms WHERE name = ? AND parameters ->> '$.validation' IS NOT NULL"
@@ -278,7 +279,7 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
             return bool(scalar(connection, sql, self.algorithm))
 
     def _finite(self) -> Any:
-        """Return which values of X scikit-learn accepts."""
+        """Return which values of X scikit-learn should accept."""
         return "allow-nan" if self.algorithm in _TREES or "missing" in self._options() else True
 
     def _checks(self, texts: list[Any]) -> dict[str, Any]:
@@ -288,9 +289,9 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
         return {"ensure_all_finite": self._finite()}
 
     def _candidates(self, X: Any, group: Iterable[int] | None, qid: Iterable[Any] | None) -> dict[str, Any]:
-        """Return the frame of X with the features of the training."""
+        """Return the frame of X with the training features."""
         check_is_fitted(self)
-        # All texts of some rows may be missing.
+        # In some rows, all texts of a column may be missing.
         X = validate_data(self, X, reset=False, **self._checks(self.categories_ or _text_columns(X)))
         return self._frame(X, group, qid)
 
@@ -298,9 +299,9 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
         """Return the frame of an `eval_set`."""
         pairs = [eval_set] if isinstance(eval_set, tuple) else list(eval_set)
         if len(pairs) != 1:
-            raise ValueError(f"eval_set has {len(pairs)} pairs (X, y); give one: the training chooses on it")
+            raise ValueError(f"eval_set has {len(pairs)} pairs (X, y); give one, which is used to choose")
         ((X, y),) = pairs
-        # A list has one entry for each pair.
+        # A list has one entry per pair.
         group, qid = (each[0] if isinstance(each, list) and len(each) == 1 else each for each in (group, qid))
         X = validate_data(self, X, reset=False, **self._checks(self.categories_ or _text_columns(X)))
         frame = self._frame(X, group, qid)
@@ -330,7 +331,7 @@ class LtrRanker(BaseEstimator):  # type: ignore[misc]
 
 
 def _text_columns(X: Any) -> list[int]:
-    """Return the positions of the columns that have texts, or a categorical type."""
+    """Return the positions of columns with texts or a categorical type."""
     types = list(X.dtypes) if hasattr(X, "dtypes") else [getattr(X, "dtype", None)]
     if all(getattr(kind, "kind", "O") in "biufc" for kind in types):
         return []
@@ -343,7 +344,7 @@ def _text_columns(X: Any) -> list[int]:
 
 
 def _refuse(function: str, others: Mapping[str, Any]) -> None:
-    """Refuse unknown arguments as Python does, and say what is meant here."""
+    """Refuse unknown arguments like Python, and name the equivalent here."""
     for name in others:
         way = f"; here: {_OTHERS[name]}" if name in _OTHERS else ""
         raise TypeError(f"LtrRanker.{function}() got an unexpected keyword argument '{name}'{way}")

@@ -1,4 +1,4 @@
-"""Training, ranking and measuring of data frames of Spark. Needs pyspark 4 and pyarrow."""
+"""Training, ranking and evaluation on Spark data frames. Requires pyspark 4 and pyarrow."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ def train(
     options: Mapping[str, Any] | None = None,
     partitions: int | None = None,
 ) -> Model:
-    """Train a model on judged documents: one row for each query and document.
+    """Train a model on judged documents: one row per query and document.
 
     Each round is a map over the buckets of the option `buckets` (256). Partitions, retries and lost workers do not
     change the model.
 
     Args:
-        df: a data frame of Spark. Columns get their roles by name, as in `sqlite_ltr.train`.
-        query: name of the column with the query of each row: of type BIGINT, INT, SMALLINT, TINYINT or STRING.
-        relevance: name of the column with the relevance; higher is better.
-        doc: name of the column with the document.
+        df: a Spark data frame. Columns get their roles by name, as in `sqlite_ltr.train`.
+        query: name of the query column, of type BIGINT, INT, SMALLINT, TINYINT or STRING.
+        relevance: name of the relevance column; higher is better.
+        doc: name of the document column.
         algorithm: an algorithm that trains in buckets, such as "rank_svm" or "regression".
         options: options of `ltr_fit`, such as {"lambda": 0.1, "buckets": 1024}.
         partitions: number of tasks in each round; default: the parallelism of the Spark context.
@@ -42,7 +42,7 @@ def train(
 
     Raises:
         ValueError, TypeError: the columns cannot be used; the message says why.
-        sqlite3.OperationalError: an error of SQL, as it is. Those of workers come as errors of Spark.
+        sqlite3.OperationalError: an SQL error, unchanged. Errors on workers are raised as Spark errors.
     """
     training = begin(df.limit(0).toArrow().schema, algorithm, options, query=query, relevance=relevance, doc=doc)
     count = min(partitions or df.sparkSession.sparkContext.defaultParallelism, training.buckets)
@@ -59,18 +59,18 @@ def rank(df: Any, model: bytes, *, options: Mapping[str, Any] | None = None, buc
     """Rank the documents of every query.
 
     Args:
-        df: candidates, with the query and the features of the training by name.
+        df: candidates, with the query and the training features, matched by name.
         model: from `train` or `ltr_fit`.
         options: options of `ltr_rank`, such as {"k": 10}.
-        buckets: number of groups of queries, a power of two. A group must fit into the memory of a worker.
+        buckets: number of groups of queries, a power of two. A group must fit into a worker's memory.
 
     Returns:
-        A data frame with two more columns, `score` and `rank` (1 is best). Equal scores are ranked in the order of the
-        documents. Spark ranks when it needs the rows.
+        A data frame with two more columns, `score` and `rank` (1 is best). Equal scores are ranked in document order.
+        Spark ranks when it needs the rows.
 
     Raises:
         ValueError, TypeError: the columns cannot be used; the message says why.
-        Errors of `ltr_rank` come as errors of Spark.
+        Errors of `ltr_rank` are raised as Spark errors.
     """
     applied = apply(df.columns, model, options)
     schema = df.limit(0).withColumns({"score": functions.lit(0.0), "rank": functions.lit(0).cast("bigint")}).schema
@@ -80,22 +80,23 @@ def rank(df: Any, model: bytes, *, options: Mapping[str, Any] | None = None, buc
 def evaluate(
     df: Any, model: bytes, *, options: Mapping[str, Any] | None = None, buckets: int = BUCKETS
 ) -> dict[str, float]:
-    """Measure a model on judged documents. The driver collects one number for each query and metric.
+    """Evaluate a model on judged documents. The driver collects one number per query and metric.
 
     Args:
-        df: as for `rank`, with the relevance in a column of the same name as in the training.
+        df: as for `rank`, with relevance in a column with the same name as in training.
         model: from `train` or `ltr_fit`.
-        options: options of `ltr_evaluate`, such as {"metric": ["ndcg@10", "map"]}; with {"unjudged": "skip"} every
-            worker tells the share of judged documents.
+        options: options of `ltr_evaluate`, such as {"metric": ["ndcg@10", "map"]}; with {"unjudged": "skip"}, every
+            worker reports the share of judged documents.
         buckets: as for `rank`.
 
     Returns:
         The mean of each metric over the queries, by name; by default {"ndcg@10": ...}. Queries without a relevant
-        document are left out of the mean; if no query has one, the value is NaN.
+        document are omitted from the mean; if no query has one, the value is NaN.
 
     Raises:
-        ValueError, TypeError: the columns cannot be used, or `mre_pooled`, which is no mean over queries.
-        Errors of `ltr_evaluate` come as errors of Spark.
+        ValueError, TypeError: the columns cannot be used, or the metric is `mre_pooled`, which is not a mean over
+            queries.
+        Errors of `ltr_evaluate` are raised as Spark errors.
     """
     applied = apply(df.columns, model, options)
     schema = f"query {df.schema[applied.query].dataType.simpleString()}, metric string, value double"
@@ -111,7 +112,7 @@ def _map(df: Any, query: str, buckets: int, function: Callable[[Any], Any], sche
     column = column if isinstance(kind, StringType) else column.cast("bigint")
     df = df.withColumn(BUCKET, functions.pmod(functions.xxhash64(column), functions.lit(buckets)))
     if partitions:
-        # Neighbors in the tree of buckets share a partition, so its answer consists of few sums.
+        # Neighbors in the tree of buckets share a partition, so that its answer has few sums.
         df = df.repartitionByRange(partitions, BUCKET)
     return df.groupBy(BUCKET).applyInArrow(lambda rows: function(rows), schema)
 

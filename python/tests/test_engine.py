@@ -123,5 +123,5 @@ def test_errors_come_before_the_first_round():
         train({name: column for name, column in columns.items() if name != "relevance"})
     with pytest.raises(TypeError, match="options is a dictionary"):
         train(columns, options="lambda")
-    with pytest.raises(ValueError, match="no column of the query"):
+    with pytest.raises(ValueError, match="no query column"):
         _engine.apply(["x", "y", "z"], OneProcess(columns).train("rank_svm", OPTIONS), None)

@@ -82,7 +82,7 @@ def test_datasette_bounds_the_memory(shop, tmp_path, options):
 
 
 def test_without_extension_loading_other_commands_work():
-    with pytest.warns(UserWarning, match="Way out: pip install pysqlite3-binary"):
+    with pytest.warns(UserWarning, match="Instead: pip install pysqlite3-binary"):
         database = sqlite_utils.Database(Incapable(":memory:"))
     assert database["t"].insert({"a": 1}).count == 1
 

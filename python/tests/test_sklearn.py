@@ -221,7 +221,7 @@ def test_in_a_pipeline():
     X, y = arrays()
     pipeline = make_pipeline(StandardScaler(), LtrRanker()).fit(X, y, ltrranker__group=GROUPS)
     assert pipeline.predict(X).shape == (len(X),)
-    with pytest.raises(ValueError, match="no weights of rows"):
+    with pytest.raises(ValueError, match="does not accept row weights"):
         pipeline.score(X, y, sample_weight=y)
 
 

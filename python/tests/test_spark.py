@@ -138,7 +138,7 @@ def test_errors_name_the_column_and_the_reason(session):
     columns = judged(identify=float)
     with pytest.raises(TypeError, match='column "query_id": queries are integers or strings; cast the double'):
         spark.train(frame(session, columns))
-    with pytest.raises(ValueError, match="no column of the query"):
+    with pytest.raises(ValueError, match="no query column"):
         spark.rank(session.createDataFrame([(1, 0.5)], ["doc_id", "x"]), OneProcess(columns).train("rank_svm", {}))
     df = frame(session, judged(missing=True))
     with pytest.raises(Exception, match='"missing"'):
