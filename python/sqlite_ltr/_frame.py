@@ -166,7 +166,7 @@ def _columns(frame: Any) -> tuple[list[str], list[list[Any]], Extend, Make]:
             ". Read the rows first, as with pandas.read_sql(sql, connection), or stay in SQL: "
             "connection.execute(\"SELECT ltr_train('auto', 'judgments')\")"
         )
-    raise TypeError(f"not a data frame: {kind}; allowed are {_ACCEPTED}{way}")
+    raise TypeError(f"not a data frame: {kind}; expected {_ACCEPTED}{way}")
 
 
 def _categorical(frame: Any, names: list[str]) -> list[str]:

@@ -150,7 +150,7 @@ def test_no_columns(frame):
 
 @pytest.mark.parametrize("thing", ["judgments.csv", 3, None, [1, 2]])
 def test_no_frame(thing):
-    with pytest.raises(TypeError, match="not a data frame: .* allowed are a data frame of pandas"):
+    with pytest.raises(TypeError, match="not a data frame: .* expected a data frame of pandas"):
         fit(thing)
 
 

@@ -128,7 +128,7 @@ impl Trainer {
     /// trainer.clone().option("kernel", json!({ "gaussian": { "width": 2 } })).fit(&data)?;
     ///
     /// let error = trainer.option("lambda", -1).fit(&data).unwrap_err();
-    /// assert!(error.to_string().starts_with("option 'lambda': got -1, allowed is a number above 0"));
+    /// assert!(error.to_string().starts_with("option 'lambda': got -1, expected a number above 0"));
     /// # Ok::<(), sqlite_ltr::Error>(())
     /// ```
     #[must_use]

@@ -27,7 +27,7 @@ pub enum Error {
         known: String,
     },
     /// An option or argument with a value outside its type or range.
-    #[error("{what}: got {got}, allowed is {allowed}")]
+    #[error("{what}: got {got}, expected {allowed}")]
     Value {
         /// The option or argument.
         what: String,

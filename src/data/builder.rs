@@ -453,7 +453,7 @@ impl DatasetBuilder {
             let value = values[start + at];
             let advice = self.advice_on_64_bits();
             return Err(self.vector_error(format!(
-                "value {} is {value}; allowed are finite numbers, and NaN for a missing value{advice}",
+                "value {} is {value}; expected finite numbers, and NaN for a missing value{advice}",
                 at + 1
             )));
         }

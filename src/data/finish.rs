@@ -315,14 +315,14 @@ impl DatasetBuilder {
         let name = &self.names[column];
         let categories = json!({ "columns": { "categories": [name] } });
         let allowed = if let Some(form) = &self.columns[column].form {
-            format!("allowed are numbers and text in the form of the training, {form}")
+            format!("expected numbers and text in the form of the training, {form}")
         } else {
             let learned = others.filter(|_| text_columns != TextColumns::Refuse);
             let reason = match learned.map(|others| others.readings.outcome(1.0)) {
                 Some(Outcome::Unread { kind, .. }) => format!("; {kind}"),
                 _ => String::new(),
             };
-            format!("allowed are numbers and text that is a well-formed number{reason}")
+            format!("expected numbers and text that is a well-formed number{reason}")
         };
         let state = &self.columns[column];
         let in_sql = || others.filter(|_| state.form.is_none())?.null_in_sql(name, self.n_rows());
@@ -437,7 +437,7 @@ impl DatasetBuilder {
                     *value = T::from_f64(means.map_or(0.0, |means| means[column]));
                     imputed += 1;
                 } else if number.is_infinite() {
-                    let problem = format!("{number}; allowed are finite numbers");
+                    let problem = format!("{number}; expected finite numbers");
                     return Err(self.context(row).error(&self.names[column], problem));
                 }
             }

@@ -73,10 +73,10 @@ impl RatingTransform {
         }
         let problem = if self.gain && rating <= MAX_RATING && rating > 0.0 {
             format!(
-                "is too large for the gain 2^y - 1; allowed are at most {MAX_RATING_WITH_GAIN}, or larger ones if the model is trained with \"target\": \"grade\"; counts of plays or purchases need \"feedback\": \"implicit\""
+                "is too large for the gain 2^y - 1; expected at most {MAX_RATING_WITH_GAIN}, or larger ones if the model is trained with \"target\": \"grade\"; counts of plays or purchases need \"feedback\": \"implicit\""
             )
         } else {
-            format!("is too large; allowed are {MAX_RATING:e} and less on both sides of 0")
+            format!("is too large; expected {MAX_RATING:e} and less on both sides of 0")
         };
         let rating = if rating.abs() < 1e15 { format!("{rating}") } else { format!("{rating:e}") };
         Err(Error::Data(format!("{}: the rating {rating} {problem}", origin())))

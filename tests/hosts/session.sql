@@ -115,7 +115,7 @@ SELECT ltr_train('q_svn', 'judgments');
 SELECT ltr_train('q_svm', 'judgements');
 --! ltr_train: source 'judgements': no such table or view, did you mean 'judgments'?
 SELECT ltr_train('q_svm', 'DELETE FROM judgments');
---! ltr_train: source 'DELETE FROM judgments': no such table or view; allowed is the name of a table or view, schema.name, or text that begins with SELECT, WITH or VALUES
+--! ltr_train: source 'DELETE FROM judgments': no such table or view; expected the name of a table or view, schema.name, or text that begins with SELECT, WITH or VALUES
 SELECT ltr_train('q_svm', 'judgments', '{"lamda": 1}');
 --! ltr_train: unknown option 'lamda', did you mean 'lambda'?
 SELECT ltr_fit('rank_svm', 'judgments', '{"kernel": "gausian"}');

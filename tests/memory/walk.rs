@@ -114,11 +114,11 @@ fn walked() -> Vec<Call> {
         call("ltr_fit", none, "ltr_fit('regression', 'big')"),
         call("ltr_update", none, "ltr_update('online', 'big')"),
         rows("ltr_cross_validate", none, "ltr_cross_validate('rank_svm', 'big')"),
-        call("ltr_activate", letters, "ltr_activate(?1, 1)").refused("bytes, allowed is"),
+        call("ltr_activate", letters, "ltr_activate(?1, 1)").refused("bytes, expected"),
         // Buckets.
         call("ltr_bucket", letters, "ltr_bucket(?1, 2)"),
         call("ltr_pack", none, &pack(1000)),
-        call("ltr_begin", &format!(r#"'{{"buckets": 2, "columns": {{"features": ' || {names} || '}}}}'"#), "ltr_begin('regression', ?1)").refused("bytes, allowed is"),
+        call("ltr_begin", &format!(r#"'{{"buckets": 2, "columns": {{"features": ' || {names} || '}}}}'"#), "ltr_begin('regression', ?1)").refused("bytes, expected"),
         call("ltr_partial", &pack(1000), &format!("ltr_partial({begin}, 0, ?1)")),
         call("ltr_merge", &answer, "ltr_merge(?1)").within(2_000_000),
         call("ltr_step", &answer, &format!("ltr_step({begin}, ?1)")).within(2_000_000),
@@ -157,9 +157,9 @@ fn walked() -> Vec<Call> {
         rows("ltr_click_models", none, "ltr_click_models('shown')").within(2_000_000),
         rows("ltr_evaluate_clicks", none, "ltr_evaluate_clicks(NULL, 'shown')").within(2_000_000),
         call("ltr_fts_query", words, "length(ltr_fts_query(?1))"),
-        call("ltr_fts_names", letters, "ltr_fts_names(?1)").refused("bytes, allowed is"),
+        call("ltr_fts_names", letters, "ltr_fts_names(?1)").refused("bytes, expected"),
         call("ltr_fts", none, "length(ltr_fts(docs)) FROM docs WHERE docs MATCH 'shoes'"),
-        rows("ltr_letor", &repeated(15_000_000, "a"), "ltr_letor(?1)").refused("bytes, allowed is"),
+        rows("ltr_letor", &repeated(15_000_000, "a"), "ltr_letor(?1)").refused("bytes, expected"),
     ];
     calls.push(call("ltr_plot", none, "length(ltr_plot('calibration', 'linear', 'big'))").within(2_000_000));
     calls.push(call("ltr_report", none, "length(ltr_report('linear', 'big'))").within(2_000_000));

@@ -175,7 +175,7 @@ fn weights_and_names_have_the_limits_of_sql() {
     let data = Dataset::from_arrays(array![[0.0, 2.0], [1.0, 1.0]], [1, 1], &[0.0, 1.0]).unwrap();
     assert!(data.clone().with_doc_weights(&[0.0, 1e100]).is_ok());
     let error = data.clone().with_doc_weights(&[1.0, 1.1e100]).unwrap_err().to_string();
-    assert!(error.ends_with("allowed is numbers from 0 to 1e100"), "{error}");
+    assert!(error.ends_with("expected numbers from 0 to 1e100"), "{error}");
     assert!(data.clone().with_weights(&[1.1e100; 2]).is_err());
     let error = data.with_feature_names(["a", "A"]).unwrap_err().to_string();
     assert!(error.contains("'A' twice"), "{error}");
@@ -362,7 +362,7 @@ fn an_id_of_another_type_is_not_a_new_user() {
         |user: Id, options: &RecommendOptions| model.recommend(user, options).unwrap_err().to_string();
     assert_eq!(
         problem("3".into(), &options),
-        "user: got '3' (TEXT), allowed is the id as in the training data, 3 (INTEGER)"
+        "user: got '3' (TEXT), expected the id as in the training data, 3 (INTEGER)"
     );
     assert!(problem("bob".into(), &options).contains("such as 0 (INTEGER)"));
     let among = RecommendOptions { candidates: Some(vec!["4".into()]), ..options.clone() };

@@ -156,30 +156,29 @@ fn without_rows_or_relevant_documents_the_value_is_null() {
 /// Rules 8.2, 8.6: rows are counted as they enter the group.
 #[test]
 fn bad_rows_are_refused_with_their_number() {
-    let unjudged = "allowed is a finite number; write coalesce(relevance, 0) if unjudged means not relevant";
+    let unjudged = "expected a finite number; write coalesce(relevance, 0) if unjudged means not relevant";
     let table = [
         ("(1, 1), (NULL, 2)", format!("ltr_ndcg: relevance in row 2 of the group: got NULL, {unjudged}")),
         (
             "('good', 1)",
-            "ltr_ndcg: relevance in row 1 of the group: got text 'good', allowed is a finite number"
-                .to_owned(),
+            "ltr_ndcg: relevance in row 1 of the group: got text 'good', expected a finite number".to_owned(),
         ),
         (
             "(x'0102', 1)",
-            "ltr_ndcg: relevance in row 1 of the group: got a BLOB of 2 bytes, allowed is a finite number"
+            "ltr_ndcg: relevance in row 1 of the group: got a BLOB of 2 bytes, expected a finite number"
                 .to_owned(),
         ),
         (
             "(9e999, 1)",
-            "ltr_ndcg: relevance in row 1 of the group: got inf, allowed is a finite number".to_owned(),
+            "ltr_ndcg: relevance in row 1 of the group: got inf, expected a finite number".to_owned(),
         ),
         (
             "(1, 'nan')",
-            "ltr_ndcg: score in row 1 of the group: got text 'nan', allowed is a finite number".to_owned(),
+            "ltr_ndcg: score in row 1 of the group: got text 'nan', expected a finite number".to_owned(),
         ),
         (
             "(1, '')",
-            "ltr_ndcg: score in row 1 of the group: got text '', allowed is a finite number".to_owned(),
+            "ltr_ndcg: score in row 1 of the group: got text '', expected a finite number".to_owned(),
         ),
     ];
     for (rows, expected) in table {
@@ -190,21 +189,21 @@ fn bad_rows_are_refused_with_their_number() {
 /// Rules 8.3, 8.4: `k` is a whole number from 1; the arguments after the score are the same in every row.
 #[test]
 fn bad_settings_are_refused() {
-    let k = "allowed is a whole number from 1 (or options, a JSON object, in its place)";
+    let k = "expected a whole number from 1 (or options, a JSON object, in its place)";
     let table = [
         ("ltr_ndcg(a, b, 0)", format!("ltr_ndcg: k: got 0, {k}")),
         ("ltr_ndcg(a, b, -3)", format!("ltr_ndcg: k: got -3, {k}")),
         ("ltr_ndcg(a, b, 2.5)", format!("ltr_ndcg: k: got 2.5, {k}")),
         ("ltr_ndcg(a, b, 'ten')", format!("ltr_ndcg: k: got text 'ten', {k}")),
         ("ltr_ndcg(a, b, NULL)", format!("ltr_ndcg: k: got NULL, {k}")),
-        ("ltr_ndcg(a, b, b)", "ltr_ndcg: k in row 2 of the group: got 3, allowed is the value of the first row, 4".to_owned()),
-        ("ltr_metric('mre@3', a, b)", "ltr_metric: cutoff of the metric 'mre': got '3', allowed is none, the metric is over the whole list: 'mre'".to_owned()),
-        ("ltr_metric('mre', a, b, 3)", r#"ltr_metric: options: got 3, allowed is a JSON object such as {"ties": "input"}"#.to_owned()),
-        ("ltr_metric(NULL, a, b)", "ltr_metric: argument 'name': got NULL, allowed is text".to_owned()),
-        ("ltr_metric('precision@' || b, a, b)", "ltr_metric: name in row 2 of the group: got text 'precision@3', allowed is the value of the first row, text 'precision@4'".to_owned()),
-        (r#"ltr_ap(a, b, '{"ties": "random"}')"#, r#"ltr_ap: option 'ties': got "random", allowed is one of "expected", "input", "worst", "best""#.to_owned()),
-        ("ltr_metric('eru(neutral_grade=0,half_life=1)', a, b)", "ltr_metric: parameter 'half_life' of the metric 'eru': got '1', allowed is a number above 1, at most 1000000000".to_owned()),
-        ("ltr_metric('eru(neutral_grade=NULL,half_life=2)', a, b)", "ltr_metric: parameter 'neutral_grade' of the metric 'eru': got 'NULL', allowed is a number from -1000000000 to 1000000000".to_owned()),
+        ("ltr_ndcg(a, b, b)", "ltr_ndcg: k in row 2 of the group: got 3, expected the value of the first row, 4".to_owned()),
+        ("ltr_metric('mre@3', a, b)", "ltr_metric: cutoff of the metric 'mre': got '3', expected none, the metric is over the whole list: 'mre'".to_owned()),
+        ("ltr_metric('mre', a, b, 3)", r#"ltr_metric: options: got 3, expected a JSON object such as {"ties": "input"}"#.to_owned()),
+        ("ltr_metric(NULL, a, b)", "ltr_metric: argument 'name': got NULL, expected text".to_owned()),
+        ("ltr_metric('precision@' || b, a, b)", "ltr_metric: name in row 2 of the group: got text 'precision@3', expected the value of the first row, text 'precision@4'".to_owned()),
+        (r#"ltr_ap(a, b, '{"ties": "random"}')"#, r#"ltr_ap: option 'ties': got "random", expected one of "expected", "input", "worst", "best""#.to_owned()),
+        ("ltr_metric('eru(neutral_grade=0,half_life=1)', a, b)", "ltr_metric: parameter 'half_life' of the metric 'eru': got '1', expected a number above 1, at most 1000000000".to_owned()),
+        ("ltr_metric('eru(neutral_grade=NULL,half_life=2)', a, b)", "ltr_metric: parameter 'neutral_grade' of the metric 'eru': got 'NULL', expected a number from -1000000000 to 1000000000".to_owned()),
         ("ltr_metric('dcg', a + 2000, b)", "ltr_metric: the grades are so large that the value of 'dcg' is beyond 1e288".to_owned()),
     ];
     for (call, expected) in table {
@@ -223,12 +222,12 @@ fn bad_settings_are_refused() {
     let found = refusal(r#"ltr_ap(a, b, '{"tie": "best"}')"#, RANKED);
     assert!(found.starts_with("ltr_ap: unknown option 'tie', did you mean 'ties'?"), "{found}");
     let found = refusal("ltr_ap(a, b, '{ties}')", RANKED);
-    assert!(found.starts_with("ltr_ap: options: got '{ties}', allowed is a JSON object"), "{found}");
+    assert!(found.starts_with("ltr_ap: options: got '{ties}', expected a JSON object"), "{found}");
 }
 
 #[test]
 fn bad_subtopics_are_refused() {
-    let array = "allowed is a JSON array of texts and numbers as text";
+    let array = "expected a JSON array of texts and numbers as text";
     let table = [
         (
             "('[1]', 2), (NULL, 1)",
@@ -245,7 +244,7 @@ fn bad_subtopics_are_refused() {
     }
     assert_eq!(
         refusal(r#"ltr_metric('subtopic_recall@1', a, b, '{"ties": "best"}')"#, "('[1]', 1)"),
-        "ltr_metric: ties: got 'best', allowed is expected, input (subtopics do not order the documents of a tie)"
+        "ltr_metric: ties: got 'best', expected one of expected, input (subtopics do not order the documents of a tie)"
     );
 }
 

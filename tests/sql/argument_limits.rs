@@ -153,7 +153,7 @@ fn ids_are_not_rounded() {
     ] {
         let error =
             error(&connection, &format!("SELECT * FROM ltr_recommend('cofi_rank', {call})")).to_string();
-        assert!(error.contains("allowed is an INTEGER: a REAL beyond 2^53 means several"), "{call}: {error}");
+        assert!(error.contains("expected an INTEGER: a REAL beyond 2^53 means several"), "{call}: {error}");
     }
     for long in [
         "18446744073709551615",
@@ -173,7 +173,7 @@ fn ids_are_not_rounded() {
             ),
         ] {
             let error = error(&connection, &format!("SELECT * FROM {call}")).to_string();
-            assert!(error.contains(&format!("got {long}, allowed is 64-bit integers")), "{call}: {error}");
+            assert!(error.contains(&format!("got {long}, expected 64-bit integers")), "{call}: {error}");
         }
         let error =
             error(&connection, &format!("SELECT ltr_metric('alpha_ndcg', '[{long}.0, {long}e0]', 1)"))

@@ -13,7 +13,7 @@ pub fn problem(connection: &Connection, sql: &str) -> String {
 
 /// Wrong calls, with what their messages contain.
 const WRONG: &[(&str, &str)] = &[
-    ("SELECT ltr_bucket(1, 3)", "argument 'buckets': got 3, allowed is a power of two from 1 to 65536"),
+    ("SELECT ltr_bucket(1, 3)", "argument 'buckets': got 3, expected a power of two from 1 to 65536"),
     ("SELECT ltr_begin('regression')", "option 'buckets': give the number of buckets that ltr_bucket had"),
     (
         "SELECT ltr_begin('regression', '{\"buckets\": 8, \"columns\": {\"ignore\": [\"q\"]}}')",
@@ -47,15 +47,15 @@ const WRONG: &[(&str, &str)] = &[
     ("SELECT ltr_fit('regression', 'packs')", ", query 'query "),
     (
         "SELECT ltr_pack(query_id, doc_id, relevance, features, '[1]') FROM judgments",
-        "argument 'query_features' in row 1 of the group: got text '[1]', allowed is NULL; query features are for",
+        "argument 'query_features' in row 1 of the group: got text '[1]', expected NULL; query features are for",
     ),
     (
         "SELECT ltr_pack(query_id, doc_id, relevance, features, 2.5) FROM judgments",
-        "got 2.5, allowed is NULL; the query weight is the 6th argument",
+        "got 2.5, expected NULL; the query weight is the 6th argument",
     ),
     (
         "SELECT ltr_pack(query_id, doc_id, relevance, features, NULL, 1e-320) FROM judgments",
-        "argument 'weight' in row 1 of the group: got 1e-320, allowed is a number from 2.2250738585072014e-308 to 1e100",
+        "argument 'weight' in row 1 of the group: got 1e-320, expected a number from 2.2250738585072014e-308 to 1e100",
     ),
     (
         "SELECT ltr_pack(query_id, doc_id, NULL, features) FROM judgments",

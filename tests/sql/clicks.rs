@@ -248,7 +248,7 @@ fn a_training_warns_of_judgments_that_the_log_does_not_determine() {
         );
         let error = connection.query_row(&sql, [], |_| Ok(())).unwrap_err().to_string();
         assert!(
-            error.contains("column \"determined\"") && error.contains("allowed are numbers from 0 to 1"),
+            error.contains("column \"determined\"") && error.contains("expected numbers from 0 to 1"),
             "{error}"
         );
     }
@@ -330,15 +330,15 @@ fn logs_that_cannot_be_used_are_refused() {
         ),
         (
             "ltr_judgments('SELECT impression, query_id, doc_id, position, -2 AS clicked FROM log')",
-            "impression 1, column \"clicked\": -2; allowed are 0, 1, and weights up to",
+            "impression 1, column \"clicked\": -2; expected 0, 1, and weights up to",
         ),
         (
             "ltr_judgments('SELECT impression, query_id, doc_id, 0.5 AS position, clicked FROM log')",
-            "column \"position\": 0.5; allowed are whole numbers from 1 to 1000",
+            "column \"position\": 0.5; expected whole numbers from 1 to 1000",
         ),
         (
             "ltr_judgments('SELECT impression, NULL AS query_id, doc_id, position, clicked FROM log')",
-            "column \"query_id\": NULL; allowed are ids",
+            "column \"query_id\": NULL; expected ids",
         ),
         (
             "ltr_judgments('SELECT 1 AS impression, query_id, doc_id, position, clicked FROM log')",

@@ -59,14 +59,14 @@ fn values_that_are_not_positions_or_clicks_are_refused() {
             let problem = error(&connection, &format!("SELECT * FROM {}", judgments(&log, model)));
             let expected = "impression 7, column \"position\": ";
             assert!(problem.contains(expected) && problem.contains(found), "{position}: {problem}");
-            assert!(problem.contains("allowed are whole numbers from 1 to 1000"), "{position}: {problem}");
+            assert!(problem.contains("expected whole numbers from 1 to 1000"), "{position}: {problem}");
         }
     }
     for (clicked, found) in [("NULL", "NULL"), ("-1", "-1"), ("'yes'", "text 'yes'"), ("2e6", "2000000.0")] {
         let log = rows(&format!("(7, 1, 1, 1, {clicked})"));
         let problem = error(&connection, &format!("SELECT * FROM {}", judgments(&log, "auto")));
         let expected =
-            format!("impression 7, column \"clicked\": {found}; allowed are 0, 1, and weights up to 1000000");
+            format!("impression 7, column \"clicked\": {found}; expected 0, 1, and weights up to 1000000");
         assert!(problem.contains(&expected), "{clicked}: {problem}");
     }
 }

@@ -173,7 +173,7 @@ fn custom_weights_can_equal_a_measure() {
         (r#""discounts": [0, 0]"#, falling),
         (
             r#""grade_weights": [0]"#,
-            "allowed is an array of numbers from 0 to 1e9, at least one of them above 0",
+            "expected an array of numbers from 0 to 1e9, at least one of them above 0",
         ),
         (r#""grade_weights": [0, 1]"#, "grade of a document with the option 'grade_weights': got"),
         (r#""grade_weights": [0, 1, 2, 3, 4], "position_weights": [1], "measure": "dcg""#, together),
@@ -211,7 +211,7 @@ fn smoothing_begins_at_sigma() {
     };
     assert_ne!(with(r#", "sigma": 0.01"#), with(""));
     let error = weights(&connection, "smooth_grad", r#"{"sigma": 0}"#).unwrap_err();
-    assert!(error.contains("option 'sigma': got 0, allowed is a number from"), "{error}");
+    assert!(error.contains("option 'sigma': got 0, expected a number from"), "{error}");
 }
 
 /// Remark 14 of Xu, Fang & Wang (2014): the eigenvalues that are kept, by the loss of pairs.

@@ -253,7 +253,7 @@ fn what_takes_no_weights_refuses_them_before_a_row_is_read() {
         "SELECT query_id AS user, doc_id AS item, json('{') AS rating, copies AS doc_weight FROM judged";
     let error = fit(&connection, "cofi_rank", ratings, &json!({ "lambda": 1 })).unwrap_err();
     assert!(error.contains("'cofi_rank' does not weigh documents"), "{error}");
-    for (bad, reason) in [("-1", "allowed are numbers from 0 to 1e100"), ("NULL", "NULL"), ("'x'", "'x'")] {
+    for (bad, reason) in [("-1", "expected numbers from 0 to 1e100"), ("NULL", "NULL"), ("'x'", "'x'")] {
         let source = WEIGHTED.replace("copies AS", &format!("iif(doc_id = 2, {bad}, 1) AS"));
         let error = fit(&connection, "rank_svm", &source, &json!({"lambda": 1})).unwrap_err();
         assert!(error.contains("column \"doc_weight\"") && error.contains(reason), "{error}");

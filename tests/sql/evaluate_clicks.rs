@@ -218,11 +218,11 @@ fn logs_and_options_that_cannot_be_used_are_refused() {
             "'one', 'shown', '{\"metric\": \"ndcg@10\"}'",
             "metric 'ndcg@10': it is not a sum over documents by rank",
         ),
-        ("'one', 'shown', '{\"metric\": \"precision\"}'", "allowed are dcg, dcg@k and precision@k"),
+        ("'one', 'shown', '{\"metric\": \"precision\"}'", "use dcg, dcg@k or precision@k"),
         ("'one', 'shown', '{\"clip\": 0}'", "option 'clip'"),
         (
             "'one', 'shown', '{\"propensities\": [1, 0.5, 0]}'",
-            "option 'propensities': got 0, allowed is numbers above 0",
+            "option 'propensities': got 0, expected numbers above 0",
         ),
         (
             "'one', 'shown', '{\"propensities\": [1, 0.5]}'",
@@ -234,11 +234,11 @@ fn logs_and_options_that_cannot_be_used_are_refused() {
         ),
         (
             "'one', 'shown', '{\"propensities\": \"SELECT 1 AS position, NULL AS propensity\"}'",
-            "column \"propensity\": NULL; allowed are numbers above 0",
+            "column \"propensity\": NULL; expected numbers above 0",
         ),
         (
             "'one', 'shown', '{\"propensities\": \"SELECT 1.5 AS position, 1 AS propensity\"}'",
-            "column \"position\": 1.5; allowed are whole numbers",
+            "column \"position\": 1.5; expected whole numbers",
         ),
         (
             "'one', 'shown', '{\"propensities\": \"SELECT 1 AS position, 1 AS propensity UNION ALL SELECT 1, 2\"}'",
@@ -264,7 +264,7 @@ fn logs_and_options_that_cannot_be_used_are_refused() {
         ),
         (
             "'one', 'SELECT impression, query_id, doc_id, position, -7 AS clicked, price, stars FROM shown'",
-            "column \"clicked\": -7; allowed are 0, 1, and weights up to 1000000",
+            "column \"clicked\": -7; expected 0, 1, and weights up to 1000000",
         ),
         (
             "'one', 'SELECT impression, query_id, doc_id, position, clicked, ''x'' AS price, stars FROM shown', '{\"propensities\": [1, 1, 1, 1, 1]}'",

@@ -185,9 +185,9 @@ fn hostile_json_is_refused_with_a_short_reason() {
         (with("\"format\":", "\"format\":\"x\",\"format\":"), "duplicate field `format`"),
         (with("\"format\":", &format!("\"{}\":1,\"format\":", "k".repeat(100_000))), "unknown field `kkk"),
         (with("\"kind\":\"standard\"", "\"kind\":\"max_norm\""), "other keys for the scaling \"max_norm\""),
-        (with("\"kind\":\"standard\"", "\"kind\":\"log\""), "got 'log', allowed is one of"),
+        (with("\"kind\":\"standard\"", "\"kind\":\"log\""), "got 'log', expected one of"),
         (with("\"features\":[\"a\",", "\"features\":[\"B\","), "features of different names"),
-        (" ".repeat(32_000_001), "got 32000001 bytes, allowed is at most 32000000 bytes"),
+        (" ".repeat(32_000_001), "got 32000001 bytes, expected at most 32000000 bytes"),
     ];
     for (text, reason) in cases {
         let error = import(&connection, &text).unwrap_err().to_string();

@@ -224,7 +224,7 @@ fn wrong_calls_name_the_right_one() {
         ("SELECT ltr_fts_names('seen')", "ltr_fts_names: source 'seen': it is not an FTS5 table"),
         ("SELECT ltr_fts_names('plain')", "ltr_fts_names: source 'plain': it is not an FTS5 table"),
         ("SELECT ltr_fts_names('dosc')", "ltr_fts_names: source 'dosc': no such full-text table"),
-        ("SELECT ltr_fts_names(NULL)", "ltr_fts_names: argument 1: got NULL, allowed is text"),
+        ("SELECT ltr_fts_names(NULL)", "ltr_fts_names: argument 1: got NULL, expected text"),
         ("SELECT ltr_fts_query('a', '{\"words\": \"some\"}')", "ltr_fts_query: option 'words': got \"some\""),
         ("SELECT ltr_fts_query('a', '{\"seed\": 1}')", "ltr_fts_query: option 'seed': it belongs to"),
         ("SELECT ltr_fts_query()", "ltr_fts_query: got 0 arguments; call ltr_fts_query(text [, options])"),
@@ -343,11 +343,11 @@ fn names_of_features_that_do_not_fit_are_refused() {
         (
             "ltr_fit('rank_svm', 'matches'",
             "\"[]\"",
-            "allowed is an array of names; json(...) converts text to one",
+            "expected an array of names; json(...) converts text to one",
         ),
         ("ltr_fit('rank_svm', 'matches'", "[\"a\", \"A\"]", "got \"A\" twice"),
         ("ltr_fit('rank_svm', 'matches'", "[\"a\", \" \"]", "names with a letter"),
-        ("ltr_fit('rank_svm', 'matches'", "[1]", "allowed is an array of names"),
+        ("ltr_fit('rank_svm', 'matches'", "[1]", "expected an array of names"),
         (
             "ltr_fit('rank_svm', 'SELECT 1 AS query_id, 2 AS x, 1 AS relevance'",
             "[\"x\"]",
@@ -361,7 +361,7 @@ fn names_of_features_that_do_not_fit_are_refused() {
     let other =
         "SELECT * FROM ltr_rank('rank_svm', 'matches', '{\"columns\": {\"feature_names\": [\"a\"]}}')";
     let found = problem(&connection, other);
-    assert!(found.contains("allowed is the names in the model"), "{found}");
+    assert!(found.contains("expected the names in the model"), "{found}");
 }
 
 /// Rule 17.4: with the name of a table, a document that has the text is found, whatever the text and the tokenizer.

@@ -219,7 +219,7 @@ fn imported_models_are_measured_and_not_trained() {
         ("SELECT ltr_update('ours', 'shop')", "'imported' is not an algorithm: it marks models"),
         ("SELECT ltr_train('imported', 'shop')", "'imported' is not an algorithm"),
         ("SELECT * FROM ltr_weights('ours')", "not linear"),
-        ("SELECT ltr_score('ours', '[1, 2]')", "allowed is a JSON array of the columns of the model"),
+        ("SELECT ltr_score('ours', '[1, 2]')", "expected a JSON array of the columns of the model"),
         ("SELECT * FROM ltr_rank('ours', 'SELECT query_id, doc_id, price, stars FROM shop')", "brand"),
     ];
     for (sql, expected) in cases {
@@ -249,7 +249,7 @@ fn features_get_the_names_of_columns() {
         (json!({ "names": { "Column_9": "price" } }), "unknown feature 'Column_9' in the option 'names'"),
         (
             json!({ "names": { "Column_0": 1 } }),
-            "option 'names', feature 'Column_0': got 1, allowed is the name of a column",
+            "option 'names', feature 'Column_0': got 1, expected the name of a column",
         ),
         (json!({ "names": { "Column_0": "COLUMN_1" } }), "two features of the column 'Column_1'"),
         (json!({ "format": "xgboost" }), "the text looks like 'lightgbm'"),

@@ -149,7 +149,7 @@ fn costs_of_slots_change_the_function() {
     let error = fitted(&json!({"lambda": 1, "slot_costs": [1, 2]})).unwrap_err().to_string();
     assert!(error.contains("query 1: 3 slots, but the option 'slot_costs' has 2 numbers"), "{error}");
     let error = fitted(&json!({"lambda": 1, "slot_costs": [1, 0, 2]})).unwrap_err().to_string();
-    assert!(error.contains("option 'slot_costs': got [1,0,2], allowed is an array of up to 1000 numbers from 0.000000001 to 1000000000"), "{error}");
+    assert!(error.contains("option 'slot_costs': got [1,0,2], expected an array of up to 1000 numbers from 0.000000001 to 1000000000"), "{error}");
 }
 
 /// A slot has the same cost if the first document has no row for another slot.

@@ -196,8 +196,8 @@ fn who_cannot_keep_an_order_refuses_it() {
             json!({"monotone": {"color": 1}}),
             "\"color\" is not one of the numeric features: price, stars, text, age",
         ),
-        ("boosted_trees", json!({"monotone": {"price": 0}}), "key 'price': got 0, allowed is 1 or -1"),
-        ("boosted_trees", json!({"monotone": {}}), "got {}, allowed is features with 1 or -1"),
+        ("boosted_trees", json!({"monotone": {"price": 0}}), "key 'price': got 0, expected 1 or -1"),
+        ("boosted_trees", json!({"monotone": {}}), "got {}, expected features with 1 or -1"),
         (
             "boosted_trees",
             json!({"buckets": 8}),

@@ -206,7 +206,7 @@ fn other_models_and_other_features_are_refused() {
         (json!({"prior": "@large@7"}), "no version 7 of the model 'large'"),
         (
             json!({"prior": "@"}),
-            "got \"@\", allowed is one of \"zero\", \"global\", \"regression\", \"auto\", \"@name\"",
+            "got \"@\", expected one of \"zero\", \"global\", \"regression\", \"auto\", \"@name\"",
         ),
     ] {
         let error = refusal(&connection, "rank_svm", "small", &options);

@@ -457,7 +457,7 @@ fn logs_and_ratings_refuse_quantities_by_name() {
     ] {
         let refused = problem(&connection, &sql);
         assert!(
-            refused.contains(&format!("column \"{column}\"")) && refused.contains("allowed are"),
+            refused.contains(&format!("column \"{column}\"")) && refused.contains("expected"),
             "{refused}"
         );
     }

@@ -151,9 +151,9 @@ fn judgments_give_parameters_to_the_view() {
     let first = "SELECT sum(owner) FROM ltr_search('mine', 'q9', ?1) JOIN items ON id = doc_id";
     assert_eq!(value::<i64>(&connection, first, [r#"{"params": {"user": 2}, "k": 20}"#]), 40);
     for (params, message) in [
-        ("'{'", "allowed are JSON"),
+        ("'{'", "expected JSON"),
         ("id", "two values; a query has one"),
-        ("1.5", "column \"params\": 1.5; allowed are JSON"),
+        ("1.5", "column \"params\": 1.5; expected JSON"),
     ] {
         let source =
             format!("SELECT query, doc, relevance, {params} AS params FROM j JOIN items ON id = doc")

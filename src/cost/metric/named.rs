@@ -83,7 +83,7 @@ impl<L: Judgments + ?Sized> Metric<L> {
     pub fn new(def: &'static MetricDef<L>, cutoff: Option<usize>, options: MetricOptions) -> Result<Self> {
         options.check()?;
         if !L::ORDERED && matches!(options.ties, Ties::Worst | Ties::Best) {
-            let allowed = "expected, input (subtopics do not order the documents of a tie)";
+            let allowed = "one of expected, input (subtopics do not order the documents of a tie)";
             return Err(Error::value("ties", format!("'{}'", options.ties.name()), allowed));
         }
         match cutoff {
@@ -321,14 +321,14 @@ mod tests {
             refusal("alpha_ndcg@5"),
             "metric 'alpha_ndcg@5': it is over subtopics, not relevance; use ltr_metric('alpha_ndcg@5', subtopics, score)"
         );
-        let allowed = "allowed is a whole number from 1, as in 'ndcg@10', or none";
+        let allowed = "expected a whole number from 1, as in 'ndcg@10', or none";
         for cutoff in ["", "0", "-1", "+1", "1.5", "ten", "99999999999999999999999"] {
             let expected = format!("cutoff of the metric 'ndcg': got '{cutoff}', {allowed}");
             assert_eq!(refusal(&format!("ndcg@{cutoff}")), expected);
         }
         assert_eq!(
             refusal("wta@3"),
-            "cutoff of the metric 'wta': got '3', allowed is none, the metric is over the whole list: 'wta'"
+            "cutoff of the metric 'wta': got '3', expected none, the metric is over the whole list: 'wta'"
         );
     }
 
@@ -400,12 +400,12 @@ mod tests {
         }
         assert_eq!(
             refusal("ndcg(rel=2)@5"),
-            "parameters of the metric 'ndcg': got 'rel=2', allowed is gain, ties; \
+            "parameters of the metric 'ndcg': got 'rel=2', expected gain, ties; \
              each as name=value, once, in parentheses before the @, as in 'precision(rel=2)@10'"
         );
         assert_eq!(
             refusal("p(rel=a)"),
-            "parameter 'rel' of the metric 'precision': got 'a', allowed is a number from -1000000000 to 1000000000"
+            "parameter 'rel' of the metric 'precision': got 'a', expected a number from -1000000000 to 1000000000"
         );
     }
 
@@ -415,7 +415,7 @@ mod tests {
         let error = SubtopicMetric::new(&ALPHA_NDCG, None, options).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "ties: got 'worst', allowed is expected, input (subtopics do not order the documents of a tie)"
+            "ties: got 'worst', expected one of expected, input (subtopics do not order the documents of a tie)"
         );
         assert!(SubtopicMetric::new(&ALPHA_NDCG, Some(0), MetricOptions::default()).is_err());
     }

@@ -130,6 +130,6 @@ mod tests {
         assert!(MetricOptions { alpha: 1.5, ..default() }.check().is_err());
         assert!(MetricOptions { max_grade: Some(-1.0), ..default() }.check().is_err());
         let error = MetricOptions { threshold: f64::NAN, ..default() }.check().unwrap_err();
-        assert_eq!(error.to_string(), "threshold: got NaN, allowed is a finite number");
+        assert_eq!(error.to_string(), "threshold: got NaN, expected a finite number");
     }
 }

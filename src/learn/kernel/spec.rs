@@ -199,10 +199,10 @@ mod tests {
     #[test]
     fn invalid_values_are_refused_with_the_valid_ones() {
         for (value, expected) in [
-            (json!(3), "option 'kernel': got 3, allowed is the name of a kernel, or an object such as"),
+            (json!(3), "option 'kernel': got 3, expected the name of a kernel, or an object such as"),
             (
                 json!({"gaussian": 1}),
-                "option 'kernel': got {\"gaussian\":1}, allowed is the name of a kernel",
+                "option 'kernel': got {\"gaussian\":1}, expected the name of a kernel",
             ),
             (json!({"gaussian": {}, "tanh": {}}), "option 'kernel': got"),
             (json!("laplace_l2"), "unknown kernel 'laplace_l2', did you mean 'laplace_l1'?"),
@@ -212,15 +212,15 @@ mod tests {
             ),
             (
                 json!({"linear": {"gamma": 1}}),
-                "option 'kernel', linear: got the parameter 'gamma', allowed is no par",
+                "option 'kernel', linear: got the parameter 'gamma', expected no par",
             ),
             (
                 json!({"gaussian": {"gamma": -1}}),
-                "option 'kernel', gamma of gaussian: got -1, allowed is a number above 0 or \"median\"",
+                "option 'kernel', gamma of gaussian: got -1, expected a number above 0 or \"median\"",
             ),
             (
                 json!({"gaussian": {"width": 1, "gamma": 1}}),
-                "option 'kernel', gaussian: got width and gamma, allowed is one of them",
+                "option 'kernel', gaussian: got width and gamma, expected one of them",
             ),
             (
                 json!({"tanh": {"width": 1}}),
@@ -228,7 +228,7 @@ mod tests {
             ),
             (
                 json!({"polynomial": {"degree": 2.5}}),
-                "option 'kernel', degree of polynomial: got 2.5, allowed is a w",
+                "option 'kernel', degree of polynomial: got 2.5, expected a w",
             ),
             (
                 json!({"polynomial": {"scale": "median"}}),

@@ -134,7 +134,7 @@ impl Impression {
             )));
         }
         if row.position == 0 || row.position > MOST_POSITIONS {
-            return Err(problem(format!("position {}; allowed are 1 to {MOST_POSITIONS}", row.position)));
+            return Err(problem(format!("position {}; expected 1 to {MOST_POSITIONS}", row.position)));
         }
         if self.rows.len() == MOST_POSITIONS as usize {
             return Err(problem(format!("more than {MOST_POSITIONS} rows; each position is allowed once")));

@@ -135,8 +135,8 @@ fn gain(metric: &Metric) -> Result<Gain> {
         ("dcg", _) => Ok(Box::new(move |rank| if rank < depth { logarithmic(rank) } else { 0.0 })),
         ("precision", Some(k)) => Ok(Box::new(move |rank| if rank < k { 1.0 / k as f64 } else { 0.0 })),
         _ => Err(Error::Unsupported(format!(
-            "metric '{}': it is not a sum over documents by rank, so it cannot be estimated from clicks without bias; allowed are dcg, \
-             dcg@k and precision@k without parameters, as in 'dcg@10'",
+            "metric '{}': it is not a sum over documents by rank, so it cannot be estimated from clicks without bias; use dcg, \
+             dcg@k or precision@k without parameters, as in 'dcg@10'",
             metric.name()
         ))),
     }

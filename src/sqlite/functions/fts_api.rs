@@ -174,7 +174,7 @@ fn damaged(problem: &str) -> Error {
 fn below<T: TryFrom<i64>>(what: &str, number: impl Into<i64>, end: impl TryInto<i64>) -> Result<T> {
     let (number, end) = (number.into(), end.try_into().unwrap_or(i64::MAX));
     let valid = if (0..end).contains(&number) { T::try_from(number).ok() } else { None };
-    valid.ok_or_else(|| damaged(&format!("{what} is {number}, allowed is a number from 0 and below {end}")))
+    valid.ok_or_else(|| damaged(&format!("{what} is {number}, expected a number from 0 and below {end}")))
 }
 
 fn checked(code: c_int) -> Result<()> {

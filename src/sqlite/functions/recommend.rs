@@ -193,7 +193,7 @@ impl Lists<'_> {
             Some(Value::String(text)) => {
                 let problem = |users: usize| {
                     let allowed = "one list of items (ltr_rank ranks rows of users and items)";
-                    format!("candidates of {users} users; allowed is {allowed}")
+                    format!("candidates of {users} users; expected {allowed}")
                 };
                 self.read(text, Judgments::Unread, problem, warnings)?.doc_ids
             }

@@ -258,7 +258,7 @@ pub fn ranking_by<'a>(
 /// The error for the key `score` when no model is NULL.
 pub fn unused(name: &str) -> Error {
     let what = format!("option 'columns', key '{SCORE_KEY}'");
-    Error::value(what, format!("\"{name}\""), "no such key here: only a NULL model ranks by a column")
+    Error::value(what, format!("\"{name}\""), "no such key, because only a NULL model ranks by a column")
 }
 
 /// The model that ranks by this column. `columns`: the query and document columns, as stored in training.

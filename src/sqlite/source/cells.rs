@@ -51,7 +51,7 @@ pub fn days_before(date: f64, form: Option<&Form>, time: ValueRef<'_>) -> Result
     };
     days.map(|days| days - date).ok_or_else(|| {
         let form = form.map_or(String::new(), |form| format!("texts of the form {form} and "));
-        format!("{}; allowed are {form}days since 1970-01-01", describe(time))
+        format!("{}; expected {form}days since 1970-01-01", describe(time))
     })
 }
 

@@ -126,7 +126,7 @@ fn read_params(
             }
             other => {
                 return refuse(&format!(
-                    "{}; allowed are JSON, as json_object('user', 7) makes it, and NULL",
+                    "{}; expected JSON, as made by json_object('user', 7), or NULL",
                     describe(other)
                 ));
             }

@@ -132,8 +132,7 @@ impl<'a> LogSource<'a> {
                 Some(number) if number > 0.0 => weight = weight.max(*of_event),
                 Some(_) => {}
                 None => {
-                    let problem =
-                        format!("column \"{name}\": {}; allowed are numbers and NULL", describe(cell));
+                    let problem = format!("column \"{name}\": {}; expected numbers and NULL", describe(cell));
                     return Err(self.source.error(problem));
                 }
             }
@@ -154,7 +153,7 @@ impl<'a> LogSource<'a> {
         };
         let (name, found) = (&self.columns[column], describe(value(column)?));
         let problem =
-            format!("impression {}, column \"{name}\": {found}; allowed are {allowed}", row.impression);
+            format!("impression {}, column \"{name}\": {found}; expected {allowed}", row.impression);
         Err(self.source.error(problem))
     }
 }
@@ -220,7 +219,7 @@ pub fn given_propensities(
         let propensity = number_of(value(1)?).filter(is_propensity);
         let refuse = |column: usize, allowed: &str| {
             let (name, shown) = (COLUMNS[column], describe(value(column)?));
-            Err(source.error(format!("{OPTION}, column \"{name}\": {shown}; allowed are {allowed}")))
+            Err(source.error(format!("{OPTION}, column \"{name}\": {shown}; expected {allowed}")))
         };
         match (position, propensity) {
             (None, _) => refuse(0, "whole numbers from 1 to 1000"),
@@ -365,7 +364,7 @@ pub fn read_votes(call: SourceCall<'_>) -> Result<Votes> {
         let id = row_id(value(impression)?);
         let refuse = |role: usize, found: ValueRef<'_>, allowed: &str| {
             let (name, found) = (columns[role].unwrap_or_default(), describe(found));
-            source.error(format!("impression {id}, column \"{name}\": {found}; allowed are {allowed}"))
+            source.error(format!("impression {id}, column \"{name}\": {found}; expected {allowed}"))
         };
         if id == Id::Null {
             return Err(refuse(0, value(impression)?, IDS));

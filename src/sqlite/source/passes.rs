@@ -67,7 +67,7 @@ fn time_form<'a>(name: &str, times: Option<&'a Outcome>) -> Result<Option<&'a Fo
         Some(other) => other.what().to_owned(),
     };
     Err(format!(
-        "the query's time, column \"{name}\", has {content}; allowed are dates of one form, or days since 1970-01-01"
+        "the query's time, column \"{name}\", has {content}; expected dates of one form, or days since 1970-01-01"
     ))
 }
 

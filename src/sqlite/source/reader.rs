@@ -452,7 +452,7 @@ impl<'a> Reader<'a> {
                 ValueRef::Null => " (leave out rows without a rating)",
                 _ => "",
             };
-            refuse(column, format!("{}; allowed are finite numbers{advice}", describe(cell)))
+            refuse(column, format!("{}; expected finite numbers{advice}", describe(cell)))
         })
     }
 
@@ -460,7 +460,7 @@ impl<'a> Reader<'a> {
         let Some(column) = self.roles.doc_weight else { return Ok(None) };
         let cell = self.value(row, column)?;
         let number = number_of(cell).filter(|value| is_weight(*value));
-        let allowed = "allowed are numbers from 0 to 1e100";
+        let allowed = "expected numbers from 0 to 1e100";
         number.map(Some).ok_or_else(|| refuse(column, format!("{}; {allowed}", describe(cell))))
     }
 
@@ -470,7 +470,7 @@ impl<'a> Reader<'a> {
         match (cell, number_of(cell).filter(|value| (0.0..=1.0).contains(value))) {
             (ValueRef::Null, _) => {}
             (_, Some(value)) => self.determined.update(|[sum, count]| [sum + value, count + 1.0]),
-            _ => return Err(refuse(column, format!("{}; allowed are numbers from 0 to 1", describe(cell)))),
+            _ => return Err(refuse(column, format!("{}; expected numbers from 0 to 1", describe(cell)))),
         }
         Ok(())
     }
@@ -479,7 +479,7 @@ impl<'a> Reader<'a> {
         let number = |column: usize, accepts: fn(f64) -> bool, allowed: &str| {
             let cell = self.value(row, column)?;
             let number = number_of(cell).filter(|value| accepts(*value));
-            number.ok_or_else(|| refuse(column, format!("{}; allowed are {allowed}", describe(cell))))
+            number.ok_or_else(|| refuse(column, format!("{}; expected {allowed}", describe(cell))))
         };
         let mut values = QueryValues::default();
         if let Some(column) = self.roles.weight {
@@ -496,7 +496,7 @@ impl<'a> Reader<'a> {
             Some(FeatureColumns::Vector(column)) => {
                 query_values("", self.value(row, *column)?).map_err(|error| match error {
                     Error::Value { got, allowed, .. } => {
-                        refuse(*column, format!("{got}; allowed is {allowed}"))
+                        refuse(*column, format!("{got}; expected {allowed}"))
                     }
                     other => other,
                 })?
@@ -522,7 +522,7 @@ impl<'a> Reader<'a> {
         });
         let value = value.filter(|value| !is_number || value.is_number());
         let allowed = if is_number { "finite numbers" } else { "finite numbers and text in UTF-8" };
-        value.ok_or_else(|| refuse(column, format!("{}; allowed are {allowed}", describe(cell))))
+        value.ok_or_else(|| refuse(column, format!("{}; expected {allowed}", describe(cell))))
     }
 
     fn read_features(&self, row: &Row<'_>, builder: &mut DatasetBuilder) -> Result<()> {
@@ -540,7 +540,7 @@ impl<'a> Reader<'a> {
                 }
                 other => {
                     let description = describe(other);
-                    let allowed = "allowed are a BLOB of f32 values or a JSON array";
+                    let allowed = "expected a BLOB of f32 values or a JSON array";
                     let name = &self.roles.names[*column];
                     return Err(builder.last_context().error(name, format!("{description}; {allowed}")));
                 }

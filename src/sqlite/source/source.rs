@@ -156,7 +156,7 @@ pub fn no_such_table(connection: &Connection, text: &str) -> String {
     }
     match nearest(text, tables(connection).unwrap_or_default().iter().map(String::as_str)) {
         Some(name) => format!("no such table or view, did you mean '{name}'?"),
-        None => "no such table or view; allowed is the name of a table or view, schema.name, or text that begins with \
+        None => "no such table or view; expected the name of a table or view, schema.name, or text that begins with \
                  SELECT, WITH or VALUES"
             .to_owned(),
     }

@@ -42,11 +42,11 @@ fn a_message_lists_the_common_options_of_a_training() {
 fn a_wrong_value_names_key_value_and_what_is_allowed() {
     assert_eq!(
         message(r#"{"neighbors": 0}"#),
-        "option 'neighbors': got 0, allowed is a whole number from 1 to 1000000000 or \"auto\""
+        "option 'neighbors': got 0, expected a whole number from 1 to 1000000000 or \"auto\""
     );
     assert_eq!(
         message(r#"{"missing": "drop"}"#),
-        "option 'missing': got \"drop\", allowed is one of \"error\", \"zero\", \"mean\", \"branch\""
+        "option 'missing': got \"drop\", expected one of \"error\", \"zero\", \"mean\", \"branch\""
     );
 }
 
@@ -60,7 +60,7 @@ fn an_option_of_another_function_says_whose_it_is() {
 
 #[test]
 fn a_key_given_twice_is_refused() {
-    assert_eq!(message(r#"{"seed": 1, "seed": 2}"#), "option 'seed': got the key twice, allowed is once");
+    assert_eq!(message(r#"{"seed": 1, "seed": 2}"#), "option 'seed': got the key twice, expected once");
     assert!(message(r#"{"columns": {"doc": "a", "doc": "b"}}"#).contains("\"doc\" appears twice"));
 }
 

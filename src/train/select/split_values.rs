@@ -14,7 +14,7 @@ pub fn in_order(values: &mut [Id], column: &str) -> Result<(), String> {
     let no_order = |found: &str| {
         let quoted = format!("\"{}\"", column.replace('"', "\"\""));
         format!(
-            "the column \"{column}\" of the option 'split_by' has {found}; allowed are numbers, dates and durations of one form, of \
+            "the column \"{column}\" of the option 'split_by' has {found}; expected numbers, dates and durations of one form, of \
              which the order is known; if the order of the texts is meant, use dense_rank() OVER (ORDER BY {quoted}) in the source"
         )
     };

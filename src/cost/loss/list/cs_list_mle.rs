@@ -465,7 +465,7 @@ mod tests {
         for label in [2.0, 0.5, -1.0] {
             let error = tables.check_query(&[label], &[]).unwrap_err().to_string();
             assert!(
-                error.ends_with("allowed is a whole number from 0 to 1, as the tables have 2 grades"),
+                error.ends_with("expected a whole number from 0 to 1, as the tables have 2 grades"),
                 "{error}"
             );
         }

@@ -185,7 +185,7 @@ mod tests {
             let error =
                 SmoothGrad::new(&options.as_object().unwrap().clone().into()).unwrap_err().to_string();
             let allowed = "ndcg, ndcg@k, dcg, dcg@k, precision@k or wta with the loss 'smooth_grad'";
-            assert_eq!(error, format!("option 'measure': got '{name}', allowed is {allowed}"));
+            assert_eq!(error, format!("option 'measure': got '{name}', expected {allowed}"));
         }
     }
 

@@ -464,7 +464,7 @@ mod ball_tests {
         let problem = ListProblem::new(2, &loss, vec![(&block, 1.0)]).unwrap();
         let rule = SolveOptions::default().rule();
         let error = ball_path(&problem, &[0.0], &rule, &Control::default()).unwrap_err().to_string();
-        assert_eq!(error, "radius of a ball: got 0, allowed is a finite number above 0");
+        assert_eq!(error, "radius of a ball: got 0, expected a finite number above 0");
         let other = problem.with_losses(vec![None], Shape::Difference);
         assert!(ball_path(&other, &[1.0], &rule, &Control::default()).is_err());
         let fits = ball_path(&problem, &[1.0, 0.5], &rule, &Control::canceled_after(0)).unwrap();

@@ -62,7 +62,7 @@ fn levels(by: PairWeights, labels: &[f64]) -> Result<Vec<(f64, f64)>> {
         _ => "grades from -2e90 to 2e90",
     };
     Err(Error::Data(format!(
-        "the grade {:?} is too large for \"pair_weights\": \"{}\"; allowed are {allowed}",
+        "the grade {:?} is too large for \"pair_weights\": \"{}\"; expected {allowed}",
         labels[document],
         by.name()
     )))

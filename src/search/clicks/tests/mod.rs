@@ -135,7 +135,7 @@ fn hopeless_rows_are_refused() {
             vec![row(1, 1, 1), row(1, 1, 1)],
             "impression 1: two rows have position 1; an impression is one list that was shown, so give each list its own id, as in session || ' ' || query",
         ),
-        (vec![row(7, 1, 1001)], "impression 7: position 1001; allowed are 1 to 1000"),
+        (vec![row(7, 1, 1001)], "impression 7: position 1001; expected 1 to 1000"),
     ] {
         let mut log = Log::new(vec![find("ctr").unwrap()], &Memory::limited(None));
         let mut impression = Impression::default();

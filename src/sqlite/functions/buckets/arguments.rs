@@ -59,7 +59,7 @@ pub fn columns(options: &Params) -> Result<Columns> {
         }
         let Some((_, column)) = roles_of(&mut roles).into_iter().find(|(role, _)| role == key) else {
             let problem = format!(
-                "option 'columns': packs have no '{key}'; allowed are features, query, doc, relevance, weight and doc_weight"
+                "option 'columns': packs have no '{key}'; expected features, query, doc, relevance, weight and doc_weight"
             );
             return Err(Error::Unsupported(problem));
         };

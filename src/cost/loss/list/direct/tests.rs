@@ -199,7 +199,7 @@ fn measures_of_another_form_are_refused() {
         assert_eq!(
             error,
             format!(
-                "option 'measure': got '{name}', allowed is wta, mrr, dcg, dcg@k, ndcg, ndcg@k, precision@k, eru or neru with the loss 'direct'"
+                "option 'measure': got '{name}', expected wta, mrr, dcg, dcg@k, ndcg, ndcg@k, precision@k, eru or neru with the loss 'direct'"
             )
         );
     }

@@ -171,6 +171,6 @@ fn other_measures_are_refused() {
         let options = serde_json::json!({ "measure": name });
         let error = SLAM.make(&options.as_object().unwrap().clone().into()).unwrap_err().to_string();
         let allowed = "ndcg, ndcg@k or map with the loss 'slam'";
-        assert_eq!(error, format!("option 'measure': got '{name}', allowed is {allowed}"));
+        assert_eq!(error, format!("option 'measure': got '{name}', expected {allowed}"));
     }
 }
