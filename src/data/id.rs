@@ -256,7 +256,6 @@ pub fn bucket_of(query: &Id, buckets: u32) -> u32 {
     hash(query) as u32 & (buckets - 1)
 }
 
-/// The hash of a query.
 pub fn hash(query: &Id) -> u64 {
     query.xxh64(SEED)
 }

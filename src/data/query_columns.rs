@@ -249,7 +249,6 @@ impl QueryValue {
         *self == Self::Missing || self.cell().number().is_some()
     }
 
-    /// Bytes on the heap.
     pub(crate) fn heap_bytes(&self) -> u64 {
         match self {
             Self::Text(text) => crate::base::memory::heap_bytes(text.len()),

@@ -114,7 +114,6 @@ struct Columns {
     categories: HashMap<usize, (usize, HashMap<u32, u32>)>,
 }
 
-/// Reads a model.
 pub(super) fn read(text: &str, control: &Control) -> Result<ImportedModel> {
     let document: Document = json(text, HARMLESS)?;
     // 1. What is refused.

@@ -97,7 +97,6 @@ impl<'a> Section<'a> {
     }
 }
 
-/// The model of a text.
 pub(super) fn read(text: &str, control: &Control) -> Result<ImportedModel> {
     // 1. Split into the header, the trees, and the rest.
     let end = AFTER_TREES.iter().filter_map(|line| text.find(line)).min();
@@ -399,7 +398,6 @@ const HARMLESS: &str = "name label_index max_feature_idx monotone_constraints fe
      shrinkage split_index internal_value internal_weight leaf_index leaf_weight leaf_const leaf_features \
      parameters";
 
-/// The model of a text.
 pub(super) fn read_json(text: &str, control: &Control) -> Result<ImportedModel> {
     let document: Document = json(text, HARMLESS)?;
     check_version(&document.version)?;

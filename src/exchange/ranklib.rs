@@ -12,7 +12,6 @@ use crate::trees::general::{Builder, RawNode, RawSplit, Test, at_most_single, co
 /// Approximate nanoseconds per tag, for [`Ticks`].
 const TAG_COST: usize = 100;
 
-/// The model of a text.
 pub(super) fn read(text: &str, control: &Control) -> Result<ImportedModel> {
     // 1. The name of the algorithm: the first comment.
     let comment = text.lines().find_map(|line| line.strip_prefix("##")).map_or("", str::trim);
@@ -73,7 +72,6 @@ struct Trees {
     open: Vec<OpenSplit>,
 }
 
-/// An open split.
 #[derive(Default)]
 struct OpenSplit {
     node: usize,

@@ -81,7 +81,6 @@ impl GeneralTrees {
         Self { width, inputs, forest, function: no_weights() }
     }
 
-    /// The score of a document.
     pub fn score<T: Element>(&self, document: &[T]) -> f64 {
         if self.is_same_row() {
             return self.forest.score_row(document);

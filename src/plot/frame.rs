@@ -111,7 +111,6 @@ impl Axis {
         position.max(self.from).min(self.to)
     }
 
-    /// The label of a position.
     fn label(&self, position: f64, decimals: Option<usize>) -> String {
         match (self.scale, decimals) {
             (Scale::Logarithmic, _) => number(10f64.powf((position * 1e9).round() / 1e9)),

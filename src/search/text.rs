@@ -75,7 +75,6 @@ pub enum Found<'a> {
     Places(&'a [Hit]),
     /// Whether term t is in column c, at t * columns + c. Positions are unknown.
     Columns(&'a [bool]),
-    /// Unknown.
     Unknown,
 }
 

@@ -46,7 +46,6 @@ const T: f64 = 2.0;
 pub struct RowsOfCodes<'a> {
     /// Query index of each row.
     pub queries: &'a [usize],
-    /// The ids of the queries.
     pub query_ids: &'a [Id],
     /// Document index of each row; `None` without ids.
     pub documents: Option<&'a [usize]>,

@@ -46,7 +46,6 @@ impl JsonKind {
 pub struct TextSample(BTreeMap<u64, Box<str>>);
 
 impl TextSample {
-    /// Adds a text with its hash.
     pub(super) fn add(&mut self, hash: u64, text: &str) {
         let is_full = self.0.len() == MOST_TEXTS;
         if is_full && self.0.last_key_value().is_some_and(|(last, _)| hash >= *last) {

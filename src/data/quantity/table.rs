@@ -53,7 +53,6 @@ fn pattern(form: usize) -> &'static str {
     DATES.get(form).unwrap_or_else(|| &EAST_ASIAN_DATES[form - DATES.len()])
 }
 
-/// The name of a form.
 pub fn name(form: usize) -> String {
     if is_date(form) { format!("date {}", pattern(form)) } else { TIMES[form - DATE_FORMS].0.to_owned() }
 }

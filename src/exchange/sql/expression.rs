@@ -307,7 +307,6 @@ pub(super) struct Tree<'a> {
     values: &'a [f64],
 }
 
-/// The trees of a term.
 pub(super) fn trees<'a>(term: &Term<'a>) -> Vec<Tree<'a>> {
     let WeightsOf::Leaves(forest) = term.space.weights_of() else { return Vec::new() };
     let mut splits = forest.splits();

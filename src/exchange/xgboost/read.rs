@@ -141,7 +141,6 @@ const HARMLESS: &str = "boost_from_average num_trees num_feature size_gpair num_
      pseudo_huber_param aft_loss_param quantile_loss_param expectile_loss_param softmax_multiclass_param \
      weights boosted_rounds size_leaf_vector";
 
-/// The model of a text.
 pub(in super::super) fn read(text: &str, control: &Control) -> Result<ImportedModel> {
     let Document { version, learner } = json(text, HARMLESS)?;
     // 1. What the model is.

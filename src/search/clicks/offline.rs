@@ -24,7 +24,6 @@ use crate::data::{Id, bucket_of};
 /// Number of groups of impressions.
 pub const GROUPS: usize = 256;
 
-/// The group of an impression.
 pub fn group_of(impression: &Id) -> usize {
     bucket_of(impression, GROUPS as u32) as usize
 }

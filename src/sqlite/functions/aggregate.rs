@@ -333,7 +333,6 @@ fn number(value: ValueRef<'_>, what: impl Fn() -> String, allowed: &str) -> Resu
 
 // Judgments (rule 8.2).
 
-/// The relevance in a row.
 fn relevance(value: ValueRef<'_>, row: usize) -> Result<f64> {
     let allowed = match value {
         ValueRef::Null => "a finite number; write coalesce(relevance, 0) if unjudged means not relevant",
@@ -342,7 +341,6 @@ fn relevance(value: ValueRef<'_>, row: usize) -> Result<f64> {
     number(value, || in_row("relevance", row), allowed)
 }
 
-/// The subtopics in a row.
 fn subtopics(value: ValueRef<'_>, row: usize) -> Result<Vec<Topic>> {
     topics(value).ok_or_else(|| {
         let hint = match value {

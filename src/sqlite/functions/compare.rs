@@ -151,7 +151,6 @@ fn compare_models(call: &Call<'_>, request: &CompareRequest) -> Result<OutputRow
     Ok(ready(rows.collect()))
 }
 
-/// All pairs of `models` models.
 fn pairs(models: usize) -> Vec<(usize, usize)> {
     (0..models).flat_map(|a| (a + 1..models).map(move |b| (a, b))).collect()
 }

@@ -100,7 +100,6 @@ fn findings(request: &mut RankingCall<'_>) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
-/// The fingerprint of a model.
 fn fingerprint(model: &Model) -> Result<&Fingerprint> {
     model.fingerprint.as_ref().ok_or_else(|| {
         let reason = if matches!(model.ranker, Ranker::Online(_)) {

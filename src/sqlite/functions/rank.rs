@@ -42,7 +42,6 @@ fn rank_rows(request: &RankingCall<'_>) -> Result<OutputRows> {
 
 /// The ranked documents of a source.
 pub(super) struct Ranking {
-    /// The ids of the queries.
     pub queries: Vec<Id>,
     /// The documents, in the order of the call.
     pub rows: Vec<RankedRow>,

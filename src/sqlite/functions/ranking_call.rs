@@ -406,7 +406,6 @@ impl<'a> RankingCall<'a> {
         Ok(rows)
     }
 
-    /// Reads the rows of the source.
     fn read_rows(&self, spec: ReadSpec<'_>) -> Result<SourceRows> {
         let Self { call: Call { connection, statements, .. }, source, options, limits, .. } = self;
         let values = &self.values();

@@ -111,7 +111,6 @@ pub struct Seconds {
     pub all: f64,
 }
 
-/// The training rows.
 pub struct TrainingRows {
     pub rows: SourceRows,
     /// The view from which their features come.

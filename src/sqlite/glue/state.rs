@@ -164,7 +164,6 @@ impl State {
         self.planned.load(Ordering::Relaxed)
     }
 
-    /// The cached model with this key.
     pub fn cached_model(&self, key: Key) -> Option<Arc<Model>> {
         self.models.get(&key)
     }
@@ -251,7 +250,6 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// These queries.
     pub fn new(queries: Vec<Id>, params: Vec<Option<String>>) -> Self {
         Self { queries, params, now: AtomicUsize::new(usize::MAX) }
     }

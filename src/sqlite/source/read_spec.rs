@@ -150,7 +150,6 @@ impl<'a> ReadSpec<'a> {
         }
     }
 
-    /// The known categories.
     pub fn known_categories(&self) -> Option<&'a Categories> {
         match (self.model, self.categories) {
             (Some(model), _) => Some(&model.card.categories),

@@ -75,7 +75,6 @@ pub struct Roles {
     pub doc_weight: Option<usize>,
     /// How well a click log determines the relevance.
     pub determined: Option<usize>,
-    /// The time of the query.
     pub query_time: Option<usize>,
     /// The diversity value or slot, if the constraint has one.
     pub group: Option<usize>,

@@ -141,7 +141,6 @@ impl Source {
         from_host(error, |problem| self.error(problem))
     }
 
-    /// The value in a column of a row.
     pub fn value<'r>(&self, row: &'r Row<'_>, column: usize) -> Result<ValueRef<'r>> {
         row.get_ref(column).map_err(|error| self.host_error(&error))
     }

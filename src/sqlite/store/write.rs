@@ -399,7 +399,6 @@ impl Store<'_> {
         Ok(if new.activate { active == [version] } else { !active.contains(&version) })
     }
 
-    /// The active versions of a name.
     fn active_versions(&self, name: &str) -> Result<Vec<i64>> {
         let sql = format!("SELECT version FROM {} WHERE name = ?1 AND active AND {IS_VERSION}", self.table());
         let mut statement = sql::prepare(self.connection, &sql).host()?;

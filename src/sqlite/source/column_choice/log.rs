@@ -56,7 +56,6 @@ fn log_names(role: &str) -> &'static [&'static str] {
     NAMES.iter().find(|(known, _)| *known == role).map_or(default_names(role), |(_, names)| names)
 }
 
-/// The column of a required role.
 fn required(source: &Source, names: &[String], columns: OptionColumns<'_>, role: &str) -> Result<usize> {
     of_role(source, names, columns, role)?.ok_or_else(|| {
         source.error(format!(
