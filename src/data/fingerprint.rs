@@ -165,7 +165,7 @@ impl Fingerprint {
     /// # Errors
     /// A fingerprint that does not fit the features or the query features.
     pub fn validate(&self, n: usize, query_features: &[String]) -> Result<()> {
-        let all = [self.rows, self.queries];
+        let sizes = [self.rows, self.queries];
         let mut features = self.features.iter().chain([&self.relevance]);
         let of_queries = |profile: &Profile| profile.is_valid([self.queries; 2]) || profile.is_valid([0; 2]);
         let has = |name: &String| self.query_features.iter().any(|(known, _)| known == name);
@@ -176,7 +176,7 @@ impl Fingerprint {
                 ((1..=self.rows).contains(&self.queries), "queries, and no more than rows"),
                 (self.features.len() == n, "the features of the model"),
                 (query_features.iter().all(has), "the query features of the model"),
-                (features.all(|profile| profile.is_valid(all)), "bins of all rows"),
+                (features.all(|profile| profile.is_valid(sizes)), "bins of all rows"),
                 (self.query_features.iter().all(|(_, profile)| of_queries(profile)), "bins of all queries"),
             ],
         )
@@ -429,8 +429,8 @@ fn each_feature<T: Send>(
 }
 
 fn with_relevance<T>(data: &Dataset, learn: impl FnOnce(Values<'_>) -> T) -> T {
-    let all: Vec<f32> = data.relevance.iter().map(|grade| single(*grade)).collect();
-    learn(Values { all: &all, offsets: &data.offsets })
+    let grades: Vec<f32> = data.relevance.iter().map(|grade| single(*grade)).collect();
+    learn(Values { all: &grades, offsets: &data.offsets })
 }
 
 /// The numbers of a query feature; empty for texts that are not all numbers.

@@ -211,13 +211,13 @@ impl DatasetBuilder {
 
     /// Fills the missing values of scored rows.
     fn fill_scored(&mut self, options: &FinishOptions<'_>) -> Result<()> {
-        let all: Vec<usize> = (0..self.columns.len()).collect();
-        self.check_missing(options, &all, true)?;
+        let columns: Vec<usize> = (0..self.columns.len()).collect();
+        self.check_missing(options, &columns, true)?;
         self.columns.clear();
         let (Values::F32(values), true) = (&mut self.values, options.missing != Missing::Branch) else {
             return Ok(());
         };
-        for row in values.chunks_exact_mut(all.len()) {
+        for row in values.chunks_exact_mut(columns.len()) {
             for (column, value) in row.iter_mut().enumerate().filter(|(_, value)| value.is_nan()) {
                 let mean = options
                     .means

@@ -87,7 +87,7 @@ impl Quantiles {
 
     fn of_ties(n: f64, ties: impl Iterator<Item = (f64, f64)>) -> Self {
         let (mut below, mut ticks) = (0.0, Ticks::default());
-        let all: Vec<(f64, f64)> = ties
+        let distinct: Vec<(f64, f64)> = ties
             .map(|(value, count)| {
                 ticks.add(TIE_COST);
                 let fraction = (below + 0.5 * count) / n;
@@ -95,7 +95,7 @@ impl Quantiles {
                 (value, fraction)
             })
             .collect();
-        thin(&all).into()
+        thin(&distinct).into()
     }
 
     /// The lines between quantiles. The score of x is z + slope (x - line.x) for the last line that is not above x, and

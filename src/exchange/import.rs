@@ -261,11 +261,11 @@ fn card(columns: Columns, missing: Missing, settings: Value) -> Card {
 
 /// Facts about an imported model for `ltr_info`.
 fn settings(source: &Source, forest: Option<&GeneralForest>) -> Value {
-    let known = |text: &str| if text.is_empty() { Value::Null } else { Value::from(text) };
+    let or_null = |text: &str| if text.is_empty() { Value::Null } else { Value::from(text) };
     json!({
         "format": source.format.name(),
-        "library_version": known(&source.version),
-        "objective": known(&source.objective),
+        "library_version": or_null(&source.version),
+        "objective": or_null(&source.objective),
         "trees": forest.map(GeneralForest::trees),
         "best_round": source.best_round,
     })

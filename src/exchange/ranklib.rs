@@ -20,9 +20,9 @@ pub(super) fn read(text: &str, control: &Control) -> Result<ImportedModel> {
     // 2. Text without XML is a linear model, if the algorithm has linear models.
     let Some(start) = text.find('<') else {
         if !["Coordinate Ascent", "Linear Regression"].contains(&comment) {
-            let known = "LambdaMART, MART, Random Forests, Coordinate Ascent, Linear Regression";
+            let supported = "LambdaMART, MART, Random Forests, Coordinate Ascent, Linear Regression";
             let name = shorten(comment);
-            return Err(Error::Unsupported(format!("RankLib's algorithm '{name}'; known: {known}")));
+            return Err(Error::Unsupported(format!("RankLib's algorithm '{name}'; known: {supported}")));
         }
         let lines = text.lines().filter(|line| !line.starts_with('#'));
         let linear = linear(lines.flat_map(str::split_ascii_whitespace), &mut names)?;

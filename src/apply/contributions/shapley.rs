@@ -126,15 +126,15 @@ pub(super) fn sampled(game: &dyn Game, sampling: Sampling, control: &Control) ->
         Ok(moments)
     })?;
     // 2. Means over all pairs and their standard errors.
-    let mut all = vec![Moments::default(); n];
+    let mut totals = vec![Moments::default(); n];
     for batch in batch_moments {
-        all.iter_mut().zip(batch).for_each(|(all, batch)| all.add(batch));
+        totals.iter_mut().zip(batch).for_each(|(total, batch)| total.add(batch));
     }
     let estimate = |Moments { count, mean, squares }: Moments| Contribution {
         value: mean,
         standard_error: (squares / (count * (count - 1.0))).sqrt(),
     };
-    Ok(all.into_iter().map(estimate).collect())
+    Ok(totals.into_iter().map(estimate).collect())
 }
 
 /// Number, mean and sum of squared deviations of some values.

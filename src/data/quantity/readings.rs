@@ -199,13 +199,13 @@ impl Shape {
         } else {
             self.all.unread(Unread::Words, vec![form(side)]).1
         };
-        let mut found = vec![(self.fits[side], outcome)];
+        let mut outcomes = vec![(self.fits[side], outcome)];
         if self.no_value.count > 0 {
             let is_code = self.zeros * 2 > self.no_value.count;
             let kind = if is_code { Unread::LeadingZeros } else { Unread::Marks };
-            found.push((self.all.count, self.no_value.unread(kind, Vec::new()).1));
+            outcomes.push((self.all.count, self.no_value.unread(kind, Vec::new()).1));
         }
-        found
+        outcomes
     }
 }
 
@@ -328,18 +328,18 @@ impl Readings {
     /// Decides what the texts are, if at least this share must have one form. Texts that mark missing values only count if
     /// all texts must have the form.
     pub fn outcome(&self, share: f64) -> Outcome {
-        let mut found = self.listed();
-        found.extend(self.numbers());
-        found.retain(|(count, _)| *count > 0);
-        let all = (self.count - self.marks.count) as f64;
-        let needed = if share < 1.0 { share * all } else { self.count as f64 };
-        if let Some(place) = found.iter().position(|(count, _)| *count as f64 >= needed) {
-            return found.swap_remove(place).1;
+        let mut outcomes = self.listed();
+        outcomes.extend(self.numbers());
+        outcomes.retain(|(count, _)| *count > 0);
+        let total = (self.count - self.marks.count) as f64;
+        let needed = if share < 1.0 { share * total } else { self.count as f64 };
+        if let Some(place) = outcomes.iter().position(|(count, _)| *count as f64 >= needed) {
+            return outcomes.swap_remove(place).1;
         }
         // Among outcomes with about as many texts, take the first.
-        found.retain(|(count, _)| *count as f64 >= HALF * all);
-        let exceeds = |next: u64, most: u64| next as f64 > most as f64 + NEARLY * all;
-        match found.into_iter().reduce(|most, next| if exceeds(next.0, most.0) { next } else { most }) {
+        outcomes.retain(|(count, _)| *count as f64 >= HALF * total);
+        let exceeds = |next: u64, most: u64| next as f64 > most as f64 + NEARLY * total;
+        match outcomes.into_iter().reduce(|most, next| if exceeds(next.0, most.0) { next } else { most }) {
             Some((_, Outcome::Form(form))) => {
                 Outcome::Unread { kind: Unread::Others, example: self.misfit(&form), forms: vec![form] }
             }
@@ -386,7 +386,7 @@ impl Readings {
 
     /// The outcomes for numbers, most certain first.
     fn numbers(&self) -> Vec<(u64, Outcome)> {
-        let mut found = Vec::new();
+        let mut outcomes = Vec::new();
         let singles = || self.shapes.iter().filter_map(|(key, shape)| Some((around(&key.2)?, shape)));
         // 1. One unit or none.
         for ((before, after), shape) in singles() {
@@ -395,7 +395,7 @@ impl Readings {
                 singles().filter(|(around, _)| *around == ("", "")).for_each(|(_, plain)| shape.merge(plain));
             }
             if !is_code(before, after) {
-                found.extend(shape.outcomes(before, after));
+                outcomes.extend(shape.outcomes(before, after));
             }
         }
         // 2. Several units: the text around the numbers tells why they cannot be compared.
@@ -412,31 +412,31 @@ impl Readings {
         let is_amount =
             |before: &str, after: &str| before.len() + after.len() == 0 || is_money(before, after);
         if single(&is_money).0 > 1 {
-            found.push(single(&is_amount).1.unread(Unread::Currencies, Vec::new()));
+            outcomes.push(single(&is_amount).1.unread(Unread::Currencies, Vec::new()));
         }
         if single(&is_scaled).0 > 0 {
             let (_, scaled) = single(&|before, after| is_amount(before, after) || is_scaled(before, after));
-            found.push(scaled.unread(Unread::Magnitude, Vec::new()));
+            outcomes.push(scaled.unread(Unread::Magnitude, Vec::new()));
         }
         // Words and signs, such as 'R +1.5' and 'D +2'.
         let (different, signed) = single(&is_signed_word);
         if (2..=MOST_UNITS).contains(&different) {
-            found.push(signed.unread(Unread::Words, Vec::new()));
+            outcomes.push(signed.unread(Unread::Words, Vec::new()));
         }
         let (_, mut several) = total(&|shape, texts| are_several(shape, texts.has_decimals()));
         let is_unit =
             |before: &str, after: &str| (before.is_empty() || is_currency(before)) && !is_code(before, after);
         let (different, units) = single(&is_unit);
-        found.push(several.unread(Unread::Several, Vec::new()));
+        outcomes.push(several.unread(Unread::Several, Vec::new()));
         if different <= MOST_UNITS {
-            found.push(units.unread(Unread::Units, Vec::new()));
+            outcomes.push(units.unread(Unread::Units, Vec::new()));
             // Ranges, and single numbers at the ends: '1000+' after '500 - 1000'.
             if several.count * 4 >= units.count {
                 several.count += units.count;
-                found.push(several.unread(Unread::Several, Vec::new()));
+                outcomes.push(several.unread(Unread::Several, Vec::new()));
             }
         }
-        found
+        outcomes
     }
 }
 

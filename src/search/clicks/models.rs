@@ -53,8 +53,8 @@ pub const CLICK_MODEL_NAMES: [&str; 6] = ["auto", "ctr", "pbm", "cascade", "sdbn
 /// # Errors
 /// No such model.
 pub fn find(name: &str) -> Result<&'static ClickModel> {
-    let known = CLICK_MODELS.iter().find(|model| model.name == name);
-    known
+    let model = CLICK_MODELS.iter().find(|model| model.name == name);
+    model
         .copied()
         .ok_or_else(|| Error::unknown("click model", name, CLICK_MODELS.iter().map(|model| model.name)))
 }

@@ -119,12 +119,12 @@ fn propensities(call: &Call<'_>) -> Result<OutputRows> {
         let cells = counted.cells(0, true);
         let mut propensities = Vec::new();
         if method != Method::Harvest {
-            let all = clicks::by_likelihood(&cells, counted.pairs.len());
-            propensities.extend(all.into_iter().map(|propensity| (propensity, Method::Em)));
+            let estimates = clicks::by_likelihood(&cells, counted.pairs.len());
+            propensities.extend(estimates.into_iter().map(|propensity| (propensity, Method::Em)));
         }
         if method != Method::Em {
-            let all = clicks::harvested(&cells);
-            propensities.extend(all.into_iter().map(|propensity| (propensity, Method::Harvest)));
+            let estimates = clicks::harvested(&cells);
+            propensities.extend(estimates.into_iter().map(|propensity| (propensity, Method::Harvest)));
         }
         Ok(propensities)
     };

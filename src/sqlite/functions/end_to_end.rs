@@ -123,8 +123,8 @@ fn with_unjudged(judged: &JudgedDocuments, found: &[f64], (data, scores): (&Data
 /// A warning about `count` queries without a judged document, in addition to `others`.
 pub(super) fn left_out(source: &Source, count: usize, others: usize) -> Option<String> {
     let warning = || {
-        let all = count + others;
-        format!("source {}: {count} of {all} queries have no judged document and are omitted", source.shown)
+        let total = count + others;
+        format!("source {}: {count} of {total} queries have no judged document and are omitted", source.shown)
     };
     (count > 0).then(warning)
 }

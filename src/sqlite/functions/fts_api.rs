@@ -301,8 +301,8 @@ impl Match<'_> {
     pub fn length(&self, column: usize) -> Result<Option<u32>> {
         let mut tokens = 0;
         checked(call!(self.xColumnSize(column as c_int, &raw mut tokens)))?;
-        let known = tokens != UNKNOWN;
-        known.then(|| below("the number of tokens of a text", tokens, MOST_TOKENS)).transpose()
+        let is_stored = tokens != UNKNOWN;
+        is_stored.then(|| below("the number of tokens of a text", tokens, MOST_TOKENS)).transpose()
     }
 
     /// Where the tokens of a text begin and end, according to the table's tokenizer.

@@ -358,14 +358,14 @@ fn warnings(page: &mut Page, subject: &Subject<'_>) {
     let scores = subject.measured.judged.warnings.iter().map(|text| format!("This source: {text}"));
     let unknown = "Training: warnings are stored in ltr_models, not in a BLOB".to_owned();
     let unknown = subject.stored.is_null().then_some(unknown);
-    let all: Vec<String> = scores.chain(stored).chain(unknown).collect();
-    if all.is_empty() {
+    let messages: Vec<String> = scores.chain(stored).chain(unknown).collect();
+    if messages.is_empty() {
         page.paragraph("None.");
         return;
     }
-    page.list(&all[..all.len().min(WARNINGS)]);
-    if all.len() > WARNINGS {
-        page.paragraph(&format!("And {} more.", all.len() - WARNINGS));
+    page.list(&messages[..messages.len().min(WARNINGS)]);
+    if messages.len() > WARNINGS {
+        page.paragraph(&format!("And {} more.", messages.len() - WARNINGS));
     }
 }
 
@@ -417,9 +417,9 @@ fn worst_list(page: &mut Page, data: &Dataset, scores: &[f64], query: usize) {
     let first = order.iter().position(|row| labels[*row] >= best).unwrap_or(0);
     if first > 0 {
         let (best, rank) = (number(best), decimal((first + 1) as f64, 0));
-        let all = counted(rows.len(), "document", "documents");
+        let total = counted(rows.len(), "document", "documents");
         page.paragraph(&format!(
-            "The first document with the highest grade, {best}, is at rank {rank} of {all}."
+            "The first document with the highest grade, {best}, is at rank {rank} of {total}."
         ));
     }
 }

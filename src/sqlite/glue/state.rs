@@ -98,8 +98,8 @@ impl State {
         let database = Database::from_connection(connection).address();
         let mut states = lock(&STATES);
         states.retain(|(_, state)| state.strong_count() > 0);
-        let known = states.iter().find(|(known, _)| *known == database);
-        known.and_then(|(_, state)| state.upgrade()).unwrap_or_else(|| {
+        let entry = states.iter().find(|(known, _)| *known == database);
+        entry.and_then(|(_, state)| state.upgrade()).unwrap_or_else(|| {
             let state = Self::new();
             states.push((database, Arc::downgrade(&state)));
             state

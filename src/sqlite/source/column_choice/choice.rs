@@ -378,10 +378,10 @@ impl<'a> ColumnChoice<'a> {
     /// # Errors
     /// Not an array of names; features in columns; names that differ from the model's.
     pub fn feature_names(&self, features: &FeatureColumns) -> Result<Option<Vec<String>>> {
-        let known = self.spec.model.map(|_| self.numbers().to_vec());
+        let model_names = self.spec.model.map(|_| self.numbers().to_vec());
         let is_vector = matches!(features, FeatureColumns::Vector(_));
         let Some(value) = self.columns.and_then(|columns| columns.get(FEATURE_NAMES)) else {
-            return Ok(known.filter(|_| is_vector));
+            return Ok(model_names.filter(|_| is_vector));
         };
         let what = format!("option 'columns', key '{FEATURE_NAMES}'");
         let refuse = |allowed: &str| Err(Error::value(what.clone(), shorten(&value.to_string()), allowed));
@@ -407,8 +407,8 @@ impl<'a> ColumnChoice<'a> {
         if !is_vector {
             return refuse("nothing, because the features of this source are columns, which have names");
         }
-        match known {
-            Some(known) if known != names => refuse("the names in the model, or nothing"),
+        match model_names {
+            Some(model_names) if model_names != names => refuse("the names in the model, or nothing"),
             _ => Ok(Some(names)),
         }
     }
