@@ -92,7 +92,7 @@ fn exports_stay_within_the_memory_of_the_process_or_refuse() {
                 println!("{line}");
                 let (refused, bytes) = (
                     outcome.contains("MAX_MEMORY")
-                        || outcome.contains("has no form")
+                        || outcome.contains("cannot be exported")
                         || outcome.contains("longest"),
                     &outcome,
                 );

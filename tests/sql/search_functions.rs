@@ -152,7 +152,7 @@ fn judgments_give_parameters_to_the_view() {
     assert_eq!(value::<i64>(&connection, first, [r#"{"params": {"user": 2}, "k": 20}"#]), 40);
     for (params, message) in [
         ("'{'", "expected JSON"),
-        ("id", "two values; a query has one"),
+        ("id", "two values, but a query has one"),
         ("1.5", "column \"params\": 1.5; expected JSON"),
     ] {
         let source =

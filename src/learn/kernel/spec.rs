@@ -200,10 +200,7 @@ mod tests {
     fn invalid_values_are_refused_with_the_valid_ones() {
         for (value, expected) in [
             (json!(3), "option 'kernel': got 3, expected the name of a kernel, or an object such as"),
-            (
-                json!({"gaussian": 1}),
-                "option 'kernel': got {\"gaussian\":1}, expected the name of a kernel",
-            ),
+            (json!({"gaussian": 1}), "option 'kernel': got {\"gaussian\":1}, expected the name of a kernel"),
             (json!({"gaussian": {}, "tanh": {}}), "option 'kernel': got"),
             (json!("laplace_l2"), "unknown kernel 'laplace_l2', did you mean 'laplace_l1'?"),
             (
