@@ -112,7 +112,7 @@ def main():
 def tells(report):
     """Whether a model is not shown to be better, and whether a warning says so."""
     evidence = report.get("evidence") or {}
-    texts = ("not better than", "hardly better than", "nothing is shown")
+    texts = ("not better than", "hardly better than", "nothing is shown", "not shown to be better")
     return evidence.get("is_shown") is not True, any(text in told for told in report["warnings"] for text in texts)
 
 

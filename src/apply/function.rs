@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::base::{BoundedCache, Control, Error, Result};
-use crate::data::{QueryFeatureKind, QueryValue};
+use crate::data::{QueryFeatureKind, QueryValue, Scaling};
 use crate::learn::smoothing::Target;
-use crate::learn::space::Function;
-use crate::model::{Key, Model, no_features};
+use crate::learn::space::{AnySpace, Function, Scorer, SumSpace};
+use crate::model::{Key, Linear, Model, Ranker, no_features};
 
 /// The fit of one function.
 pub type Fit<'a> = dyn Fn(&Control) -> Result<Function> + Sync + 'a;
@@ -74,17 +74,44 @@ pub struct FeatureWeight {
     pub scale: Option<f64>,
 }
 
-/// The weight of every scaled feature. If the scaling is affine, sums of `raw_weight` times value order the documents of a
-/// query like their scores.
+/// The weight of every scaled feature, then of a baseline. If the scaling is affine, sums of `raw_weight` times value order the
+/// documents of a query like their scores.
 ///
 /// # Errors
 /// A model whose scores are not weighted sums of features.
 pub fn function_weights(model: &Model, function: &Function) -> Result<Vec<FeatureWeight>> {
-    check_linear(model)?;
+    let names = &model.card.features;
+    let Some(sum) = sum_with_baseline(model) else {
+        check_linear(model)?;
+        return Ok(scaled_weights(&model.scaling, names, &function.weights));
+    };
+    let (of_baseline, own) = function.weights.split_at(sum.members[0].space.dim());
+    let mut weights = match &sum.members[1..] {
+        [member] => scaled_weights(&member.scaling, names, own),
+        _ => Vec::new(),
+    };
+    let of_baseline = scaled_weights(&sum.members[0].scaling, names, of_baseline).into_iter();
+    weights.extend(
+        of_baseline
+            .filter(|column| column.weight.abs() > 0.0)
+            .map(|column| FeatureWeight { feature: format!("{} (baseline)", column.feature), ..column }),
+    );
+    Ok(weights)
+}
+
+/// The sum of a baseline and one linear function or none, if the model is one.
+fn sum_with_baseline(model: &Model) -> Option<&SumSpace> {
+    let Ranker::Linear(Linear { space: AnySpace::Sum(sum), .. }) = &model.ranker else { return None };
+    let is_sum = sum.members.len() <= 2 && sum.members.iter().all(|member| member.space.is_linear());
+    Some(sum).filter(|_| is_sum && model.card.settings["baseline"].is_string())
+}
+
+/// The weights of a linear function of features with this scaling.
+fn scaled_weights(scaling: &Scaling, names: &[String], weights: &[f64]) -> Vec<FeatureWeight> {
     let finite = |value: f64| Some(value).filter(|value| value.is_finite());
     let weight = |(index, feature): (usize, String)| {
-        let weight = function.weights[index];
-        let affine = model.scaling.affine(index);
+        let weight = weights[index];
+        let affine = scaling.affine(index);
         FeatureWeight {
             feature,
             weight,
@@ -93,7 +120,7 @@ pub fn function_weights(model: &Model, function: &Function) -> Result<Vec<Featur
             scale: affine.and_then(|(_, factor)| finite(1.0 / factor)),
         }
     };
-    Ok(model.scaling.names(&model.card.features).into_iter().enumerate().map(weight).collect())
+    scaling.names(names).into_iter().enumerate().map(weight).collect()
 }
 
 fn check_linear(model: &Model) -> Result<()> {

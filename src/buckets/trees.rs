@@ -108,7 +108,7 @@ impl BucketTraining for PackTrees {
     /// Histograms need the previous splits, so each level of a tree would be a round.
     fn check_rounds(&self) -> Result<()> {
         let (trees, most) = match self.spec.trees {
-            TreeCount::Fixed(trees) => (trees, ""),
+            TreeCount::Fixed(trees) | TreeCount::OrNone(trees) => (trees, ""),
             TreeCount::Auto => (MOST_TREES, "up to "),
         };
         let rounds = trees.saturating_mul(self.spec.seeds).saturating_mul(self.spec.options.depth);

@@ -52,6 +52,8 @@ pub struct ReadReport {
     pub split: Option<Vec<Id>>,
     /// Mean of the column `determined` over the rows that have a value, if there is one.
     pub determined: Option<f64>,
+    /// Whether a column is the baseline of the training.
+    pub has_baseline: bool,
     /// The format of the texts in the column `query_time`, if it contains texts.
     pub times: Option<Outcome>,
     /// Memory for the data set and this report.
@@ -88,7 +90,8 @@ impl DatasetBuilder {
         if is_scored {
             (self.names, self.width) = (Vec::new(), Some(0));
         }
-        let mut report = ReadReport { observed: std::mem::take(&mut self.observed), ..ReadReport::default() };
+        let (observed, has_baseline) = (std::mem::take(&mut self.observed), options.baseline.is_some());
+        let mut report = ReadReport { observed, has_baseline, ..ReadReport::default() };
         let columns = self.names.iter().zip(&self.columns);
         let is_padded = |column: &Column| column.pending.as_ref().is_some_and(|pending| pending.has_zeros);
         report.zero_padded = columns
@@ -319,7 +322,7 @@ impl DatasetBuilder {
         } else {
             let learned = others.filter(|_| text_columns != TextColumns::Refuse);
             let reason = match learned.map(|others| others.readings.outcome(1.0)) {
-                Some(Outcome::Unread { kind, .. }) => format!("; {kind}"),
+                Some(Outcome::Unread { kind, example, .. }) => format!("; {}", kind.among_numbers(&example)),
                 _ => String::new(),
             };
             format!("expected numbers and text that is a well-formed number{reason}")

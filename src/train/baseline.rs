@@ -162,33 +162,16 @@ impl Baseline {
         (KEY.to_owned(), Value::Object(report))
     }
 
-    /// Warnings for the caller.
-    pub fn warnings(&self, selection: Option<&Selection>, is_alone: bool) -> Vec<String> {
-        let mut warnings = Vec::new();
+    /// A warning about judgments that contradict it.
+    pub fn warning(&self) -> Option<String> {
         let text = &self.text;
-        if self.is_contradicted {
+        self.is_contradicted.then(|| {
             let other = text.strip_prefix('-').map_or_else(|| format!("-{text}"), str::to_owned);
-            warnings.push(format!(
+            format!(
                 "the judgments contradict or hardly support the order of the baseline \"{text}\"; if lower values are better, set \"baseline\": \
                  \"{other}\""
-            ));
-        }
-        if let (Some(selection), true) = (selection, is_alone) {
-            let of = |gain: &Gain| {
-                let [low, high] = gain.interval();
-                format!(
-                    ": {} of the best other candidate differs by {:+.4}, 95% interval {low:+.4} to {high:+.4}, on {} held-out \
-                     queries",
-                    selection.metric, gain.mean, gain.error.queries
-                )
-            };
-            warnings.push(format!(
-                "nothing is shown to be better than the baseline \"{text}\", so the model has its order{}; more judged queries \
-                 may show a gain",
-                selection.gain.as_ref().filter(|gain| gain.error.error > 0.0).map(of).unwrap_or_default()
-            ));
-        }
-        warnings
+            )
+        })
     }
 }
 

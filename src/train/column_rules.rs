@@ -121,13 +121,14 @@ fn constant(name: &str, facts: &Facts) -> Option<String> {
 }
 
 /// A warning about judgments that the log of their clicks does not determine. `mean`: of the column.
-pub fn undetermined(name: &str, mean: f64) -> Option<String> {
+pub fn undetermined(name: &str, mean: f64, has_baseline: bool) -> Option<String> {
+    let baseline =
+        if has_baseline { "" } else { "name the column of that order with the option 'baseline', " };
     (mean < 0.5).then(|| {
         format!(
             "the column \"{name}\" is {mean:.2} on average: in this log, relevance and position cannot be separated for most \
-             documents, so the model may be no better than the order that was shown; name the column of that order with the option \
-             'baseline', show some lists in another order and compare both with ltr_interleave, or give ltr_judgments the option \
-             'propensities'"
+             documents, so the model may be no better than the order that was shown; {baseline}show some lists in another order \
+             and compare both with ltr_interleave, or give ltr_judgments the option 'propensities'"
         )
     })
 }
@@ -197,7 +198,7 @@ impl ColumnRules<'_> {
                  other columns, use the options {}",
                 self.advice.role("query_time", Value::Null)
             )),
-            "determined" => read.determined.and_then(|mean| undetermined(name, mean)),
+            "determined" => read.determined.and_then(|mean| undetermined(name, mean, read.has_baseline)),
             _ => of_queries.and_then(|column| {
                 let texts = quantities_among_texts(name, data, column);
                 same.or(texts).or_else(|| spelling(name, frequent_texts(data, column).into_iter()))

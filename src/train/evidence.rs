@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::algorithm::Trained;
 use super::baseline;
-use super::select::{Selection, SelectionReport};
+use super::report::FEW_QUERIES;
+use super::select::{FEWEST_SHOWN, Gain, SelectionReport};
 
 /// The key of reports.
 pub const KEY: &str = "evidence";
@@ -22,63 +23,85 @@ pub struct Evidence {
 struct Compared {
     /// The ranking, such as ORDER BY "bm25" DESC.
     with: String,
-    /// Mean and 95% interval of what the model gains on held-out queries.
-    gain: f64,
-    interval: [f64; 2],
+    /// What the model gains on held-out queries.
+    gain: Option<Gain>,
     /// Whether the model is that ranking. The gain is the best other candidate's.
     is_same: bool,
+    /// Features that follow the clicks on which they are compared.
+    follow_clicks: Vec<String>,
 }
 
 impl Compared {
     /// With the baseline of the option, or else with the best single feature.
-    fn of(trained: &Trained) -> Option<Self> {
-        if let Some(of) = trained.details.get(baseline::KEY) {
-            let number = |value: &Value| value.as_f64();
-            return Some(Self {
-                with: format!("the baseline \"{}\"", of["column"].as_str()?),
-                gain: number(&of["difference"])?,
-                interval: [number(&of["interval"][0])?, number(&of["interval"][1])?],
-                is_same: of["alone"] == true,
-            });
-        }
-        let best =
-            trained.selection.as_ref().and_then(|selection: &Selection| selection.baseline.as_ref())?;
-        let gain = best.gain?;
-        Some(Self { with: best.order_by.clone(), gain: gain.mean, interval: gain.interval(), is_same: false })
+    fn of(trained: &Trained, follow_clicks: &[String]) -> Option<Self> {
+        let selection = trained.selection.as_ref()?;
+        let (with, gain, is_same) = match (trained.details.get(baseline::KEY), &selection.baseline) {
+            (Some(of), _) => {
+                let with = format!("the baseline \"{}\"", of["column"].as_str()?);
+                (with, selection.gain, of["alone"] == true)
+            }
+            (None, Some(best)) => (best.order_by.clone(), Some(best.gain?), false),
+            (None, None) => return None,
+        };
+        Some(Self { with, gain, is_same, follow_clicks: follow_clicks.to_vec() })
     }
 
-    /// Whether the interval is above 0.
+    /// Whether the interval is above 0, on clicks that no feature follows.
     fn is_shown(&self) -> bool {
-        !self.is_same && self.interval[0] > 0.0
+        let is_above = self.gain.is_some_and(|gain| gain.interval()[0] > 0.0);
+        !self.is_same && is_above && self.follow_clicks.is_empty()
     }
 
     fn text(&self) -> String {
-        let Self { with, gain, interval: [low, high], .. } = self;
-        let interval = format!("{gain:+.4}, 95% interval {low:+.4} to {high:+.4}");
-        match (self.is_same, self.is_shown()) {
-            (true, _) => format!(
-                "the model is {with}; nothing is shown to be better, the best candidate differs by {interval}"
+        let with = &self.with;
+        let difference = self.gain.map_or_else(String::new, |gain| {
+            let ([low, high], queries) = (gain.interval(), gain.error.queries);
+            let few = if queries < FEWEST_SHOWN {
+                format!(" on {queries} held-out queries, which is too few: {FEWEST_SHOWN} can show a gain")
+            } else {
+                String::new()
+            };
+            format!(" {:+.4}, 95% interval {low:+.4} to {high:+.4}{few}", gain.mean)
+        });
+        match (self.is_same, self.is_shown(), &self.follow_clicks[..]) {
+            (true, ..) if self.gain.is_none() => {
+                format!("the model is {with}; nothing is shown to be better")
+            }
+            (true, ..) => format!(
+                "the model is {with}; nothing is shown to be better, the best candidate differs by{difference}"
             ),
-            (_, true) => format!("better than {with}: {interval}"),
-            _ => format!("not shown to be better than {with}: {interval}"),
+            (_, true, _) => format!("better than {with}:{difference}"),
+            (_, _, []) => format!("not shown to be better than {with}:{difference}"),
+            (_, _, names) => format!(
+                "not shown to be better than {with}:{difference}, but on clicks that \"{}\" follows",
+                names.join("\", \"")
+            ),
         }
     }
 }
 
 impl Evidence {
     /// The evidence of a training on `queries` queries, `informative` of them with documents of different relevance.
-    pub fn of(informative: usize, queries: usize, trained: &Trained) -> Self {
-        Self { queries: [informative as u64, queries as u64], compared: Compared::of(trained) }
+    /// `follow_clicks`: the features that follow the clicks behind the judgments.
+    pub fn of([informative, queries]: [usize; 2], trained: &Trained, follow_clicks: &[String]) -> Self {
+        Self { queries: [informative as u64, queries as u64], compared: Compared::of(trained, follow_clicks) }
     }
 
-    /// A warning if the model of clicks is not shown to be better. Clicks favor the order that was shown, so nothing else can.
-    pub fn doubt(&self) -> Option<String> {
+    /// Whether so few queries tell documents apart that a training should start at a baseline.
+    pub fn is_little(&self) -> bool {
+        self.queries[0] < FEW_QUERIES as u64
+    }
+
+    /// A warning if the model is not shown to be better. `may_have_baseline`: whether the training accepts one, and has none.
+    pub fn doubt(&self, may_have_baseline: bool) -> Option<String> {
         let compared = self.compared.as_ref().filter(|compared| !compared.is_shown())?;
-        Some(format!(
-            "{}; set the option 'baseline' to the column that ordered the documents for users, so that the model departs from \
-             it only where clicks show a gain",
-            compared.text()
-        ))
+        let way_out = if may_have_baseline {
+            "set the option 'baseline' to the column that orders the documents today, so that the model departs from it only where \
+             the judgments show a gain"
+        } else {
+            "more judged queries may show a gain"
+        };
+        Some(format!("{}; {way_out}", compared.text()))
     }
 
     /// The entry in the report. `validation`: results on held-out data.
@@ -86,6 +109,7 @@ impl Evidence {
         let [informative, queries] = self.queries;
         let (compared, held_out) = (&self.compared, validation.and_then(SelectionReport::held_out_value));
         let interval = held_out.as_ref().and_then(|(_, _, interval)| *interval);
+        let gain = compared.as_ref().and_then(|compared| compared.gain);
         let mut lines =
             vec![format!("{informative} of {queries} queries have documents of different relevance")];
         lines.extend(held_out.map(|(metric, value, interval)| {
@@ -97,8 +121,8 @@ impl Evidence {
             "informative_queries": informative,
             "interval": interval,
             "compared_with": compared.as_ref().map(|compared| &compared.with),
-            "difference": compared.as_ref().map(|compared| compared.gain),
-            "difference_interval": compared.as_ref().map(|compared| compared.interval),
+            "difference": gain.map(|gain| gain.mean),
+            "difference_interval": gain.map(Gain::interval),
             "is_shown": compared.as_ref().map(Compared::is_shown),
             "lines": lines,
         })

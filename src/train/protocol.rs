@@ -147,13 +147,21 @@ impl Training {
         check_bytes(spec.bytes_kept(&rows.data), most_bytes)?;
         let advice = baseline_advice(self.algorithm, &self.options, &rows.data);
         let counts_spread = spec.input().counts_spread;
-        let train = |rows: Rows<'_>| self.fit_rows(spec, rows, control);
+        let train =
+            |rows: Rows<'_>, follow_clicks: &[String]| self.fit_rows(spec, rows, follow_clicks, control);
         let mut finished = rows.explained(counts_spread, (self.algorithm, &self.options), control, train)?;
         finished.volatile.extend(advice.map(|advice| ("advice".to_owned(), json!(advice))));
         Ok(finished)
     }
 
-    fn fit_rows(&self, spec: &dyn TrainingSpec, rows: Rows<'_>, control: &Control) -> Result<Finished> {
+    /// `follow_clicks`: the features that follow the clicks behind the judgments.
+    fn fit_rows(
+        &self,
+        spec: &dyn TrainingSpec,
+        rows: Rows<'_>,
+        follow_clicks: &[String],
+        control: &Control,
+    ) -> Result<Finished> {
         let Rows { data, read_report, validation, roles, advice, .. } = rows;
         // 1. What reports need of the rows, which the fit consumes.
         let fingerprint = || Fingerprint::of(&data, &read_report.missing, control);
@@ -169,7 +177,7 @@ impl Training {
         } else {
             None
         };
-        let (informative, queries) = (informative_queries(&data), data.n_queries());
+        let queries = [informative_queries(&data), data.n_queries()];
         let from_clicks = read_report.determined.is_some();
         let is_wanted = self.options.flag(probability::KEY);
         let kept = is_wanted.then(|| {
@@ -186,8 +194,8 @@ impl Training {
         let mut trained = spec.fit(set, control)?;
         trained.warnings.extend(shared_documents::warning(&trained, held_out.as_ref()));
         let out_of_fold = trained.out_of_fold.take();
-        let evidence =
-            (spec.input().columns == Columns::Features).then(|| Evidence::of(informative, queries, &trained));
+        let evidence = (spec.input().columns == Columns::Features)
+            .then(|| Evidence::of(queries, &trained, follow_clicks));
         if has_query_features {
             // A fit that compares queries has reported the evidence for the query features that it uses.
             let report = QueryDependence::report(dependence.as_ref());
@@ -202,13 +210,14 @@ impl Training {
         };
         let warning = |selection| single_feature::warning(selection, baseline, takes_baseline, advice);
         let single_feature = trained.selection.as_ref().and_then(warning);
-        let doubt = if from_clicks && baseline.is_none() {
-            evidence.as_ref().and_then(Evidence::doubt)
-        } else {
-            None
-        };
+        // Clicks favor the order that was shown, and few judgments favor one by chance.
+        let is_weak = |evidence: &&Evidence| from_clicks || baseline.is_some() || evidence.is_little();
+        let doubt = evidence.as_ref().filter(is_weak).and_then(|evidence| evidence.doubt(takes_baseline("")));
         let mut finished = Finished::new(self.algorithm, spec, counts, columns, trained);
-        finished.warnings.extend(doubt.or(single_feature));
+        // Both are about the best column, unless there is a baseline.
+        let (first, other) = if from_clicks { (doubt, single_feature) } else { (single_feature, doubt) };
+        let other = other.filter(|_| first.is_none() || baseline.is_some());
+        finished.warnings.extend(first.into_iter().chain(other));
         if let Some(((rows, _memory), found)) = kept.zip(out_of_fold) {
             let held = rows.held(&finished.model, found, (self.algorithm, &self.options), control)?;
             probability::learn(&held, &self.options, control)?.add_to(&mut finished);
@@ -231,11 +240,11 @@ impl Rows<'_> {
         counts_spread: bool,
         (algorithm, options): (&AlgorithmDef, &Params),
         control: &Control,
-        train: impl FnOnce(Self) -> Result<Finished>,
+        train: impl FnOnce(Self, &[String]) -> Result<Finished>,
     ) -> Result<Finished> {
         let signs = Signs::of(&self, counts_spread, control)?;
         let (advice, column_report) = (self.advice, std::mem::take(&mut self.column_report));
-        let mut finished = train(self)?;
+        let mut finished = train(self, &signs.follow_clicks)?;
         finished.warnings.extend(signs.warnings(&finished.model.ranker, advice));
         column_report.add_to(&mut finished, algorithm, options, advice);
         Ok(finished)
@@ -257,7 +266,7 @@ pub fn update(
     let counts_spread = model.scaling.kind() == ScalingKind::None;
     let added = DataCounts::of(&rows.data);
     let counts = added.added_to(&model.card.summary);
-    let finished = rows.explained(counts_spread, (algorithm, options), control, |rows| {
+    let finished = rows.explained(counts_spread, (algorithm, options), control, |rows, _| {
         let Rows { data, read_report, .. } = rows;
         let set = TrainingSet { data, validation: None, summaries: read_report.summaries, dependence: None };
         let previous = PreviousFit { ranker: &model.ranker, scaling: &model.scaling };
@@ -273,6 +282,8 @@ pub fn update(
 #[derive(Debug, Default)]
 struct Signs {
     features: FeatureChecks,
+    /// Features that follow the clicks behind the judgments.
+    follow_clicks: Vec<String>,
     warnings: Vec<String>,
 }
 
@@ -291,11 +302,11 @@ impl Signs {
                 "{repeated} documents of the validation source are in the training too, so the validation value is too good"
             ));
         }
-        if rows.read_report.determined.is_some() {
-            warnings.extend(counters::warning(&rows.data, rows.advice, control)?);
-        }
+        let from_clicks = rows.read_report.determined.is_some();
+        let follow_clicks = if from_clicks { counters::names(&rows.data, control)? } else { Vec::new() };
+        warnings.extend(counters::warning(&follow_clicks, rows.advice));
         let features = FeatureChecks::of(&rows.data, &rows.read_report, counts_spread, control)?;
-        Ok(Self { features, warnings })
+        Ok(Self { features, follow_clicks, warnings })
     }
 
     /// The warnings; warnings about features are worded for this ranker.

@@ -288,7 +288,7 @@ fn other_preset(algorithm: &AlgorithmDef, settings: &Value) -> Option<String> {
 }
 
 /// With fewer informative queries a training advises to give a baseline.
-const FEW_QUERIES: usize = 60;
+pub const FEW_QUERIES: usize = 60;
 
 /// The number of queries with documents of different relevance.
 pub fn informative_queries(data: &Dataset) -> usize {

@@ -71,6 +71,56 @@ fn values_that_are_not_positions_or_clicks_are_refused() {
     }
 }
 
+/// The advice about clicks that are no numbers makes 0 and 1 of them, in every function that reads a log.
+#[test]
+fn clicks_that_are_no_numbers_come_with_sql_that_reads_them() {
+    let connection = database();
+    connection
+        .execute_batch("CREATE TABLE log(impression, query_id, doc_id, position, team, clicked)")
+        .unwrap();
+    for [yes, no] in [
+        ["1", "NULL"],
+        ["'true'", "'false'"],
+        ["'TRUE'", "NULL"],
+        ["'Y'", "'N'"],
+        ["'t'", "'f'"],
+        ["'on'", "'off'"],
+        ["'No'", "'yes'"],
+        ["'it''s clicked'", "''"],
+        ["'purchase'", "NULL"],
+    ] {
+        let (yes, no) = if yes == "'No'" { (no, yes) } else { (yes, no) };
+        connection.execute_batch("DELETE FROM log").unwrap();
+        let sql = format!(
+            "WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 59)
+             INSERT INTO log SELECT i / 3, i / 3 % 4, i % 3, i % 3 + 1, iif(i % 2, 'a', 'b'), iif(i % 3 = (i / 3) % 3, {yes}, {no}) FROM n"
+        );
+        connection.execute_batch(&sql).unwrap();
+        let columns = "impression, query_id, doc_id, position";
+        for (call, columns) in [
+            ("SELECT count(*) FROM ltr_judgments(?1)", columns),
+            ("SELECT sum(clicks) FROM ltr_judgments(?1)", columns),
+            ("SELECT wins_a + 1000 * wins_b FROM ltr_interleave_result(?1)", "impression, team"),
+        ] {
+            let read = |clicked: &str| {
+                let source = format!("SELECT {columns}, {clicked} FROM log");
+                connection
+                    .query_row(call, [source], |row| row.get::<_, f64>(0))
+                    .map_err(|error| error.to_string())
+            };
+            let right = read(&format!("(coalesce(clicked, 0) = {yes}) AS clicked"));
+            let problem = read("clicked").unwrap_err();
+            let advice = problem.split(", use ").nth(1).and_then(|rest| rest.strip_suffix(" in the source"));
+            assert_eq!(
+                read(advice.unwrap_or_else(|| panic!("{yes} {no} {problem}"))),
+                right,
+                "{yes} {no} {problem}"
+            );
+            assert!(right.is_ok(), "{right:?}");
+        }
+    }
+}
+
 #[test]
 fn impressions_that_are_not_lists_are_refused() {
     let connection = database();

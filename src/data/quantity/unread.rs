@@ -1,5 +1,7 @@
 use std::fmt;
 
+use super::numbers::{NUMBER, is_scaled, shape};
+
 /// Why texts are not read although they are probably quantities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unread {
@@ -37,6 +39,17 @@ pub enum Unread {
     Parentheses,
     /// Several numbers in each text.
     Several,
+}
+
+impl Unread {
+    /// The reason if other rows have plain numbers: then a word that may scale is not the same in all rows. `example`: one of
+    /// the texts.
+    pub fn among_numbers(self, example: &str) -> Self {
+        let mut found = String::new();
+        let around = shape(example, &mut found).and_then(|_| found.split_once(NUMBER));
+        let scales = around.is_some_and(|(before, after)| is_scaled(before, after));
+        if self == Self::Words && scales { Self::Magnitude } else { self }
+    }
 }
 
 impl fmt::Display for Unread {

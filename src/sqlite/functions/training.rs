@@ -18,6 +18,7 @@ use crate::sqlite::source::passes::read;
 use crate::sqlite::source::read_spec::SourceCall;
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows};
 use crate::train::algorithm::{AlgorithmDef, Columns, Input};
+use crate::train::baseline;
 use crate::train::column_rules::undetermined;
 use crate::train::evidence;
 use crate::train::protocol::{Encoded, check_rows};
@@ -180,7 +181,9 @@ pub fn read_candidates(
     let metric = query_metrics(call.options)?.remove(0);
     let mut report = judged.coverage(&metric);
     report.insert("name".to_owned(), json!(view.name));
-    let undetermined = judged.determined.as_ref().and_then(|(name, mean)| undetermined(name, *mean));
+    let has_baseline = call.options.has(baseline::KEY);
+    let undetermined =
+        judged.determined.as_ref().and_then(|(name, mean)| undetermined(name, *mean, has_baseline));
     let warnings = source.warning.iter().cloned().chain(undetermined);
     let warnings = warnings
         .chain(judged.warning(&source, &metric))

@@ -151,11 +151,37 @@ impl<'a> LogSource<'a> {
             (None, Some(_), None) => (4, format!("0, 1, and weights up to {MOST_WEIGHT}")),
             (None, Some(_), Some(_)) => return Ok(row),
         };
-        let (name, found) = (&self.columns[column], describe(value(column)?));
+        let (name, cell) = (&self.columns[column], value(column)?);
+        let (found, way_out) =
+            (describe(cell), if column == 4 { as_click(name, cell) } else { String::new() });
         let problem =
-            format!("impression {}, column \"{name}\": {found}; expected {allowed}", row.impression);
+            format!("impression {}, column \"{name}\": {found}; expected {allowed}{way_out}", row.impression);
         Err(self.source.error(problem))
     }
+}
+
+/// Texts for a click and for no click.
+const SPELLINGS: [&str; 12] = ["true", "t", "yes", "y", "x", "on", "", "false", "f", "no", "n", "off"];
+
+/// The expression that turns a value which is no number into 0 or 1, for the end of a message.
+fn as_click(name: &str, cell: ValueRef<'_>) -> String {
+    let name = quote(name);
+    let (expression, condition) = match cell {
+        ValueRef::Null => (format!("coalesce({name}, 0)"), "NULL"),
+        ValueRef::Text(text) if text.len() <= 60 => {
+            let text = String::from_utf8_lossy(text);
+            if SPELLINGS.contains(&&*text.to_lowercase()) {
+                (
+                    format!("coalesce(lower({name}) IN ('true', 't', 'yes', 'y', 'x', 'on', '1'), 0)"),
+                    "another text",
+                )
+            } else {
+                (format!("coalesce({name} = '{}', 0)", text.replace('\'', "''")), "another value")
+            }
+        }
+        _ => return String::new(),
+    };
+    format!("; if {condition} means no click, use {expression} AS {name} in the source")
 }
 
 /// The columns of the option `event_weights`, with their weights.
@@ -362,9 +388,10 @@ pub fn read_votes(call: SourceCall<'_>) -> Result<Votes> {
         let value =
             |column: Option<usize>| column.map_or(Ok(ValueRef::Null), |column| source.value(row, column));
         let id = row_id(value(impression)?);
-        let refuse = |role: usize, found: ValueRef<'_>, allowed: &str| {
-            let (name, found) = (columns[role].unwrap_or_default(), describe(found));
-            source.error(format!("impression {id}, column \"{name}\": {found}; expected {allowed}"))
+        let refuse = |role: usize, cell: ValueRef<'_>, allowed: &str| {
+            let (name, found) = (columns[role].unwrap_or_default(), describe(cell));
+            let way_out = if role == 4 { as_click(name, cell) } else { String::new() };
+            source.error(format!("impression {id}, column \"{name}\": {found}; expected {allowed}{way_out}"))
         };
         if id == Id::Null {
             return Err(refuse(0, value(impression)?, IDS));

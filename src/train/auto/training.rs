@@ -120,7 +120,7 @@ impl TrainingSpec for AutoSpec {
             let is_alone = fitted.is_empty() && trees.is_empty();
             let selection = Some(&choice.selection);
             choice.details.extend([baseline.report(selection, choice.of_baseline, is_alone)]);
-            choice.warnings.extend(baseline.warnings(selection, is_alone));
+            choice.warnings.extend(baseline.warning());
             fitted.insert(0, (baseline.fitted(data.features.columns()), 0.0));
         } else {
             // Half of the sum.

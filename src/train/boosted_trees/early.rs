@@ -10,7 +10,7 @@ use crate::cost::metric::Mean;
 use crate::data::{Dataset, ListConstraint, Scaling};
 use crate::train::averaged::{normalizer, squares, weight};
 use crate::train::select::{
-    Baseline, Curve, FoldScores, Folds, Gain, Searched, Selection, Split, Validation, ValidationSpec,
+    Baseline, Curve, FoldScores, Folds, Gain, Searched, Selection, Split, Validation, ValidationSpec, argmax,
     unjudged,
 };
 use crate::train::single_feature;
@@ -150,12 +150,11 @@ pub(super) fn find(
         trainings.extend(spec.trainings(prepared, spec.targets(data, rows.start, &mut weights), control)?);
     }
     // A given number of trees is measured once, at its end.
-    let pace = match spec.trees {
-        TreeCount::Fixed(trees) => Pace { most: trees, interval: trees, patience: PATIENCE, from_0: false },
-        TreeCount::Auto => {
-            Pace { most: MOST_TREES, interval: STEP, patience: PATIENCE, from_0: spec.may_be_baseline() }
-        }
+    let (most, interval) = match spec.trees {
+        TreeCount::Fixed(trees) | TreeCount::OrNone(trees) => (trees, trees),
+        TreeCount::Auto => (MOST_TREES, STEP),
     };
+    let pace = Pace { most, interval, patience: PATIENCE, from_0: spec.may_be_baseline() };
     let source = source.map(|held| (&held.binned, &held.start[..]));
     let others = if source.is_none() { others(spec, data, &measured) } else { Vec::new() };
     let held_out = HeldOut { measured: &measured, others: &others, seeds: spec.seeds, source };
@@ -186,7 +185,7 @@ pub(super) fn find(
     let trees = selection.chosen.map_or(default, |chosen| selection.curve[chosen].0 as usize);
     let searched = Searched {
         advice: Some("give the option 'trees' a larger number"),
-        limits: (STEP as f64, f64::INFINITY),
+        limits: (STEP as f64, if spec.trees == TreeCount::Auto { f64::INFINITY } else { trees as f64 }),
         ..Searched::new("trees", trees as f64)
     };
     let judges: Vec<Judge<'_>> =
@@ -363,7 +362,8 @@ impl Best {
             };
             Gain::of(&pairs.filter_map(pair).collect::<Vec<_>>(), factor)
         };
-        let (best, _) = self.at?;
+        let others: Vec<Option<f64>> = curve.iter().skip(1).map(|(_, value)| *value).collect();
+        let best = 1 + argmax(&others, validation.metric.def().better)?;
         let over_baseline = |number: usize| gain(number, 0, split.error_factor());
         let is_shown = over_baseline(best).is_some_and(|gain| gain.is_shown(are_contradicting));
         let is_near =

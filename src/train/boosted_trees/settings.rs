@@ -50,7 +50,7 @@ pub(super) fn of(spec: &TreesSpec) -> Map<String, Value> {
     let TreeOptions { depth, learning_rate, trees: _, feature_fraction, row_weights, bins, seed } =
         spec.options;
     let trees = match spec.trees {
-        TreeCount::Fixed(trees) => Value::from(trees),
+        TreeCount::Fixed(trees) | TreeCount::OrNone(trees) => Value::from(trees),
         TreeCount::Auto => Value::from("auto"),
     };
     let mut settings = entries(json!({

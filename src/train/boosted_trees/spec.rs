@@ -24,8 +24,9 @@ pub(super) const DEFAULT_TREES: usize = 240;
 /// The number of trees of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TreeCount {
-    /// The caller's.
     Fixed(usize),
+    /// This number, or none if it is not shown to be better than the baseline.
+    OrNone(usize),
     /// Chosen by validation.
     Auto,
 }
@@ -84,7 +85,9 @@ impl TreesSpec {
     /// # Errors
     /// A learning rate above 1; data to validate on that have no meaning.
     pub fn parse(params: &Params) -> Result<Self> {
-        let trees = params.count("trees").map_or(TreeCount::Auto, TreeCount::Fixed);
+        let baseline = BaselineSpec::parse(params);
+        let given = if baseline.is_some() { TreeCount::OrNone } else { TreeCount::Fixed };
+        let trees = params.count("trees").map_or(TreeCount::Auto, given);
         let learning_rate = params.number("learning_rate");
         if let Some(rate) = learning_rate.filter(|rate| *rate > 1.0) {
             let allowed = "a number above 0 and at most 1 for boosted_trees";
@@ -98,7 +101,6 @@ impl TreesSpec {
         probability::check_threshold(params)?;
         let def = loss::find(params.text("loss").unwrap_or(loss::list::SQUARED.name))?;
         let both_scales = params.text("scale") == Some(BOTH_SCALES);
-        let baseline = BaselineSpec::parse(params);
         if both_scales && baseline.is_some() {
             let problem =
                 format!("option 'baseline': it needs one scaling, not \"scale\": \"{BOTH_SCALES}\"");
@@ -116,7 +118,7 @@ impl TreesSpec {
                 depth: options::count(params, "depth"),
                 learning_rate,
                 trees: match trees {
-                    TreeCount::Fixed(trees) => trees,
+                    TreeCount::Fixed(trees) | TreeCount::OrNone(trees) => trees,
                     TreeCount::Auto => DEFAULT_TREES,
                 },
                 feature_fraction: params.number("feature_fraction"),
@@ -181,7 +183,12 @@ impl TreesSpec {
 
     /// Whether no tree, the baseline alone, is a candidate.
     pub(super) fn may_be_baseline(&self) -> bool {
-        self.baseline.is_some() && self.trees == TreeCount::Auto
+        self.baseline.is_some() && self.chooses_trees()
+    }
+
+    /// Whether validation chooses the number of trees.
+    pub(super) fn chooses_trees(&self) -> bool {
+        !matches!(self.trees, TreeCount::Fixed(_))
     }
 
     /// Refuses judgments from which nothing can be learned.

@@ -63,7 +63,7 @@ impl Boosted {
         let is_alone = fitted.forest.trees() == 0;
         let value = selection.as_ref().and_then(|selection| selection.curve.last()?.1);
         details.extend([baseline.report(selection.as_ref(), value, is_alone)]);
-        warnings.extend(baseline.warnings(selection.as_ref(), is_alone));
+        warnings.extend(baseline.warning());
         let mut summands = vec![baseline.fitted(width)];
         if !is_alone {
             let columns = width + joined.as_ref().map_or(0, QueryFeatureRule::width);
@@ -77,7 +77,7 @@ impl Boosted {
 
 impl TrainingSpec for TreesSpec {
     fn input(&self) -> Input<'_> {
-        let validates = self.trees == TreeCount::Auto || self.query_columns == Use::Auto;
+        let validates = self.chooses_trees() || self.query_columns == Use::Auto;
         let validation = if validates { self.validation.data.source() } else { None };
         Input {
             columns: Columns::Features,
@@ -122,7 +122,7 @@ impl TrainingSpec for TreesSpec {
     }
 
     fn fold_options(&self) -> &'static [&'static str] {
-        let chooses = self.trees == TreeCount::Auto || self.query_columns == Use::Auto;
+        let chooses = self.chooses_trees() || self.query_columns == Use::Auto;
         let holds_out = matches!(self.validation.data, Validation::Queries(_));
         if chooses && holds_out { FOLD_OPTIONS } else { &[] }
     }
@@ -162,7 +162,7 @@ impl TreesSpec {
         let find = |prepared: &Prepared, held: &Option<Held>, searches: bool| {
             searches.then(|| super::early::find(self, prepared, rows, held.as_ref(), control)).transpose()
         };
-        let is_auto = self.trees == TreeCount::Auto;
+        let chooses_trees = self.chooses_trees();
         let Some(columns) = QueryColumns::fit(self.query_columns, data)? else {
             if let (Some(option), TreeCount::Fixed(trees)) = (self.fold_option, self.trees) {
                 return Err(Error::Unsupported(format!(
@@ -170,7 +170,7 @@ impl TreesSpec {
                      of the two options"
                 )));
             }
-            return Ok((find(prepared, held, is_auto)?, None));
+            return Ok((find(prepared, held, chooses_trees)?, None));
         };
         // 1. Without query features.
         let chooses = self.query_columns == Use::Auto;
@@ -182,7 +182,7 @@ impl TreesSpec {
             held.append(&columns, &added, control)?;
         }
         prepared.append(added);
-        let with = find(prepared, held, chooses || is_auto)?;
+        let with = find(prepared, held, chooses || chooses_trees)?;
         // 3. The better ones.
         let sign = self.validation.metric.def().better.sign();
         let is_better = match (&without, &with) {
@@ -209,9 +209,11 @@ impl TreesSpec {
         let (found, joined) = self.search(&mut prepared, rows, &mut held, control)?;
         let trees = match self.trees {
             TreeCount::Fixed(trees) => trees,
-            TreeCount::Auto => found.as_ref().map_or(DEFAULT_TREES, |found| found.trees),
+            TreeCount::OrNone(_) | TreeCount::Auto => {
+                found.as_ref().map_or(DEFAULT_TREES, |found| found.trees)
+            }
         };
-        let found = found.filter(|_| self.trees == TreeCount::Auto);
+        let found = found.filter(|_| self.chooses_trees());
         // 2. All rows.
         let mut weights = data.weights.clone();
         let targets = self.targets(data, rows.start, &mut weights);

@@ -152,8 +152,8 @@ impl GridSpec {
         };
         let prior_of_lambdas = if baseline.is_some() { Prior::Model } else { prior };
         let mut lambda = parse_lambda(params, &loss, kernel.is_linear(), penalty, prior_of_lambdas);
-        if let (TunedValue::Among(lambdas), Some(_)) = (&mut lambda, &baseline) {
-            lambdas.insert(0, BASELINE_ALONE);
+        if baseline.is_some() {
+            lambda = lambda.with_largest(BASELINE_ALONE);
         }
         let open = Open {
             neighbors: params.count("neighbors").is_none(),

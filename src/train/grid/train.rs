@@ -155,7 +155,7 @@ impl GridSpec {
             let selection = lambdas.selection.as_ref();
             let value = selection.and_then(|selection| selection.curve.first()?.1);
             details.extend([baseline.report(selection, value, is_alone)]);
-            warnings.extend(baseline.warnings(selection, is_alone));
+            warnings.extend(baseline.warning());
         }
         let (ranker, scaling) = session.ranker(local, fits.into_iter().map(|fit| fit.function).collect())?;
         details.extend(bandwidth);
@@ -236,9 +236,12 @@ impl Session<'_> {
             || self.spec.prior != Prior::Zero && self.spec.interaction == Interaction::None;
         let center = is_center.then_some(if self.baseline.is_some() { "the baseline" } else { "the prior" });
         let dim = self.space().dim() as f64;
+        // A given lambda has no neighbors that could be tried.
+        let is_given = matches!(&self.spec.lambda, TunedValue::Among(lambdas) if self.baseline.is_some() && lambdas.len() == 2);
+        let limits = (if is_given { used } else { 0.0 }, f64::INFINITY);
         match self.spec.penalty {
             Penalty::Ridge | Penalty::Threshold | Penalty::L1 => {
-                Searched { center, ..Searched::new("lambda", used) }
+                Searched { center, limits, ..Searched::new("lambda", used) }
             }
             Penalty::Components => Searched { limits: (1.0, dim), ..Searched::new("components", used) },
             Penalty::Ball | Penalty::Sphere => Searched::new("radius", used),

@@ -12,7 +12,9 @@ use crate::cost::metric::Better;
 use crate::math::compare;
 
 pub use choose::{CandidatePath, Candidates, Choice, FitQuality, HeldOut, Prepared, choose};
-pub use report::{Baseline, Curve, FoldsBy, Gain, Searched, Selection, SelectionReport, Split, significant};
+pub use report::{
+    Baseline, Curve, FEWEST_SHOWN, FoldsBy, Gain, Searched, Selection, SelectionReport, Split, significant,
+};
 pub use rules::{SelectionRule, Values};
 pub use split::{
     FoldScores, Folds, fold_numbers, is_enough_data, numbers, parts_in_order, rating_folds, unjudged,

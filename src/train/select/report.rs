@@ -145,7 +145,7 @@ pub struct Selection {
 }
 
 /// Smallest number of queries that can show a gain over a baseline.
-const FEWEST_SHOWN: usize = 10;
+pub const FEWEST_SHOWN: usize = 10;
 
 /// A mean difference over queries, above 0 if it is a gain.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -29,6 +29,19 @@ impl TunedValue {
         matches!(self, Self::Among(_) | Self::Fractions(_))
     }
 
+    /// The same choice with a larger candidate, which a given number is compared with.
+    #[must_use]
+    pub fn with_largest(self, largest: f64) -> Self {
+        let mut candidates = match self {
+            Self::Fixed(given) if given < largest => vec![given],
+            Self::Among(candidates) => candidates,
+            other => return other,
+        };
+        candidates.retain(|candidate| *candidate < largest);
+        candidates.insert(0, largest);
+        Self::Among(candidates)
+    }
+
     /// The choice by an option: a number, "rate", several numbers, or `default` candidates.
     pub fn parse(given: Option<&Value>, default: impl FnOnce() -> Vec<f64>) -> Self {
         if let Some(number) = given.and_then(Value::as_f64) {

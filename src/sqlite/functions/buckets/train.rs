@@ -113,7 +113,7 @@ fn train_rows(call: SourceCall<'_>, training: &Training, buckets: u32) -> Result
     };
     let counts_spread = spec.input().counts_spread;
     let finished = limits.run(|control| {
-        rows.explained(counts_spread, (algorithm, options), control, |rows| train(rows, control))
+        rows.explained(counts_spread, (algorithm, options), control, |rows, _| train(rows, control))
     })?;
     let roles = roles.report(&ignored, &finished.model.card.categories);
     Ok(TrainedOnSource { finished, roles, reading })
