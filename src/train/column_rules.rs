@@ -120,11 +120,16 @@ fn constant(name: &str, facts: &Facts) -> Option<String> {
     })
 }
 
+/// Whether the log of clicks leaves most judgments open. `mean`: of the column `determined`.
+pub fn is_undetermined(mean: f64) -> bool {
+    mean < 0.5
+}
+
 /// A warning about judgments that the log of their clicks does not determine. `mean`: of the column.
 pub fn undetermined(name: &str, mean: f64, has_baseline: bool) -> Option<String> {
     let baseline =
         if has_baseline { "" } else { "name the column of that order with the option 'baseline', " };
-    (mean < 0.5).then(|| {
+    is_undetermined(mean).then(|| {
         format!(
             "the column \"{name}\" is {mean:.2} on average: in this log, relevance and position cannot be separated for most \
              documents, so the model may be no better than the order that was shown; {baseline}show some lists in another order \

@@ -6,6 +6,7 @@ use super::algorithm::Trained;
 use super::baseline;
 use super::report::FEW_QUERIES;
 use super::select::{FEWEST_SHOWN, Gain, SelectionReport};
+use super::single_feature::CURRENT_ORDER;
 
 /// The key of reports.
 pub const KEY: &str = "evidence";
@@ -29,27 +30,29 @@ struct Compared {
     is_same: bool,
     /// Features that follow the clicks on which they are compared.
     follow_clicks: Vec<String>,
+    /// Whether the log of these clicks leaves most judgments open: then held-out queries share its order.
+    is_undetermined: bool,
 }
 
 impl Compared {
     /// With the baseline of the option, or else with the best single feature.
-    fn of(trained: &Trained, follow_clicks: &[String]) -> Option<Self> {
+    fn of(trained: &Trained, follow_clicks: &[String], is_undetermined: bool) -> Option<Self> {
         let selection = trained.selection.as_ref()?;
         let (with, gain, is_same) = match (trained.details.get(baseline::KEY), &selection.baseline) {
             (Some(of), _) => {
                 let with = format!("the baseline \"{}\"", of["column"].as_str()?);
                 (with, selection.gain, of["alone"] == true)
             }
-            (None, Some(best)) => (best.order_by.clone(), Some(best.gain?), false),
+            (None, Some(best)) => (format!("{}, the best column", best.order_by), Some(best.gain?), false),
             (None, None) => return None,
         };
-        Some(Self { with, gain, is_same, follow_clicks: follow_clicks.to_vec() })
+        Some(Self { with, gain, is_same, follow_clicks: follow_clicks.to_vec(), is_undetermined })
     }
 
-    /// Whether the interval is above 0, on clicks that no feature follows.
+    /// Whether the interval is above 0, on determined judgments that no feature follows.
     fn is_shown(&self) -> bool {
         let is_above = self.gain.is_some_and(|gain| gain.interval()[0] > 0.0);
-        !self.is_same && is_above && self.follow_clicks.is_empty()
+        !self.is_same && is_above && self.follow_clicks.is_empty() && !self.is_undetermined
     }
 
     fn text(&self) -> String {
@@ -71,6 +74,9 @@ impl Compared {
                 "the model is {with}; nothing is shown to be better, the best candidate differs by{difference}"
             ),
             (_, true, _) => format!("better than {with}:{difference}"),
+            (_, _, []) if self.is_undetermined => format!(
+                "not shown to be better than {with}:{difference}, but judged by clicks in one order, which favor it"
+            ),
             (_, _, []) => format!("not shown to be better than {with}:{difference}"),
             (_, _, names) => format!(
                 "not shown to be better than {with}:{difference}, but on clicks that \"{}\" follows",
@@ -83,8 +89,15 @@ impl Compared {
 impl Evidence {
     /// The evidence of a training on `queries` queries, `informative` of them with documents of different relevance.
     /// `follow_clicks`: the features that follow the clicks behind the judgments.
-    pub fn of([informative, queries]: [usize; 2], trained: &Trained, follow_clicks: &[String]) -> Self {
-        Self { queries: [informative as u64, queries as u64], compared: Compared::of(trained, follow_clicks) }
+    /// `is_undetermined`: whether the log of these clicks leaves most judgments open.
+    pub fn of(
+        [informative, queries]: [usize; 2],
+        trained: &Trained,
+        follow_clicks: &[String],
+        is_undetermined: bool,
+    ) -> Self {
+        let compared = Compared::of(trained, follow_clicks, is_undetermined);
+        Self { queries: [informative as u64, queries as u64], compared }
     }
 
     /// Whether so few queries tell documents apart that a training should start at a baseline.
@@ -95,12 +108,7 @@ impl Evidence {
     /// A warning if the model is not shown to be better. `may_have_baseline`: whether the training accepts one, and has none.
     pub fn doubt(&self, may_have_baseline: bool) -> Option<String> {
         let compared = self.compared.as_ref().filter(|compared| !compared.is_shown())?;
-        let way_out = if may_have_baseline {
-            "set the option 'baseline' to the column that orders the documents today, so that the model departs from it only where \
-             the judgments show a gain"
-        } else {
-            "more judged queries may show a gain"
-        };
+        let way_out = if may_have_baseline { CURRENT_ORDER } else { "more judged queries may show a gain" };
         Some(format!("{}; {way_out}", compared.text()))
     }
 

@@ -15,6 +15,7 @@ use crate::train::algorithm::{
 };
 use crate::train::baseline;
 use crate::train::column_report::ColumnReport;
+use crate::train::column_rules::is_undetermined;
 use crate::train::counters;
 use crate::train::evidence::Evidence;
 use crate::train::feature_checks::FeatureChecks;
@@ -179,6 +180,7 @@ impl Training {
         };
         let queries = [informative_queries(&data), data.n_queries()];
         let from_clicks = read_report.determined.is_some();
+        let undetermined = read_report.determined.is_some_and(is_undetermined);
         let is_wanted = self.options.flag(probability::KEY);
         let kept = is_wanted.then(|| {
             let (data, is_source) = validation.as_ref().map_or((&data, false), |source| (source, true));
@@ -195,7 +197,7 @@ impl Training {
         trained.warnings.extend(shared_documents::warning(&trained, held_out.as_ref()));
         let out_of_fold = trained.out_of_fold.take();
         let evidence = (spec.input().columns == Columns::Features)
-            .then(|| Evidence::of(queries, &trained, follow_clicks));
+            .then(|| Evidence::of(queries, &trained, follow_clicks, undetermined));
         if has_query_features {
             // A fit that compares queries has reported the evidence for the query features that it uses.
             let report = QueryDependence::report(dependence.as_ref());
@@ -203,16 +205,18 @@ impl Training {
         }
         // 3. The model and the report.
         let baseline = self.options.text(baseline::KEY);
-        let takes_baseline = |column: &str| {
-            let options = self.options.clone().with(baseline::KEY, json!(column));
+        let may_have_baseline = {
+            let options = self.options.clone().with(baseline::KEY, json!(""));
             let reads = (self.algorithm.reads)(baseline::KEY) && !options.has("missing");
             reads && baseline.is_none() && (self.algorithm.parse)(&options).is_ok()
         };
-        let warning = |selection| single_feature::warning(selection, baseline, takes_baseline, advice);
+        let warning = |selection| single_feature::warning(selection, baseline, may_have_baseline, advice);
         let single_feature = trained.selection.as_ref().and_then(warning);
-        // Clicks favor the order that was shown, and few judgments favor one by chance.
-        let is_weak = |evidence: &&Evidence| from_clicks || baseline.is_some() || evidence.is_little();
-        let doubt = evidence.as_ref().filter(is_weak).and_then(|evidence| evidence.doubt(takes_baseline("")));
+        // Clicks favor the order that was shown, and few judgments favor one by chance. Undetermined judgments have a warning.
+        let is_weak = |evidence: &&Evidence| {
+            !undetermined && (from_clicks || baseline.is_some() || evidence.is_little())
+        };
+        let doubt = evidence.as_ref().filter(is_weak).and_then(|evidence| evidence.doubt(may_have_baseline));
         let mut finished = Finished::new(self.algorithm, spec, counts, columns, trained);
         // Both are about the best column, unless there is a baseline.
         let (first, other) = if from_clicks { (doubt, single_feature) } else { (single_feature, doubt) };

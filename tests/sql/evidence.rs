@@ -127,3 +127,49 @@ fn a_value_that_shared_documents_make_better_is_a_warning() {
     seasons(&connection, 0.0);
     assert!(!warns("boosted_trees", "c", &ignored));
 }
+
+/// Rules 2.30 and 5.37: judgments with a view warn as the same judgments in rows, and clicks in one order show nothing.
+#[test]
+fn clicks_show_the_same_with_a_view() {
+    let connection = database();
+    connection.execute_batch(DATA).unwrap();
+    for (table, determined, is_shown) in
+        [("s", 0.9, true), ("s", 0.2, false), ("t", 0.9, false), ("t", 0.2, false)]
+    {
+        let view = format!(
+            "DROP VIEW IF EXISTS v; CREATE VIEW v AS
+             SELECT q.query AS query_id, doc_id, a, b, c FROM ltr_query AS q JOIN {table} ON {table}.query_id = q.query"
+        );
+        connection.execute_batch(&view).unwrap();
+        let judgments =
+            format!("SELECT query_id, doc_id, relevance, {determined} AS determined FROM {table}");
+        let rows =
+            format!("SELECT query_id, doc_id, relevance, a, b, c, {determined} AS determined FROM {table}");
+        let with_view = report(&connection, "rank_svm", &judgments, &json!({ "candidates": "v" }));
+        let joined = report(&connection, "rank_svm", &rows, &json!({}));
+        let context = format!("{table} {determined}: {with_view} {joined}");
+        assert_eq!(with_view["evidence"], joined["evidence"], "{context}");
+        assert_eq!(joined["evidence"]["is_shown"], is_shown, "{context}");
+        for text in ["not shown to be better", "cannot be separated"] {
+            let [with_view, joined] =
+                [&with_view, &joined].map(|report| report["warnings"].to_string().contains(text));
+            assert_eq!(with_view, joined, "{text}: {context}");
+            let expected =
+                if text.starts_with("not") { !is_shown && determined > 0.5 } else { determined < 0.5 };
+            assert_eq!(joined, expected, "{text}: {context}");
+        }
+    }
+}
+
+/// The best column on few queries may be the best by chance, so the advice names none.
+#[test]
+fn few_queries_propose_no_column_as_the_baseline() {
+    let connection = database();
+    connection.execute_batch(DATA).unwrap();
+    let few = "SELECT * FROM t WHERE query_id < 12";
+    let current_order = "the column that orders the documents today";
+    let text = report(&connection, "rank_svm", few, &json!({}))["warnings"].to_string();
+    assert!(text.contains(current_order) && !text.contains("set \\\"baseline\\\""), "{text}");
+    let text = report(&connection, "rank_svm", few, &json!({ "baseline": "c" }))["warnings"].to_string();
+    assert!(!text.contains("not better than") && !text.contains(current_order), "{text}");
+}

@@ -432,3 +432,23 @@ fn broken_logs_are_warnings_or_errors() {
         );
     }
 }
+
+/// Rule 18.3: clicks on lists of one ranking cannot compare it with itself.
+#[test]
+fn equal_rankings_are_a_warning() {
+    let connection = database();
+    connection
+        .execute_batch(
+            "CREATE TABLE c AS WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 59)
+             SELECT i / 6 AS query_id, i % 6 AS doc_id, i * 7 % 5 AS x, i * 11 % 7 AS y, i * 7 % 5 AS relevance FROM n;
+             SELECT ltr_train('rank_svm', 'c', '{\"name\": \"m\", \"lambda\": 1}');",
+        )
+        .unwrap();
+    for (other, is_same) in [("'m'", true), ("NULL", false)] {
+        let source = "SELECT *, doc_id AS score FROM c";
+        let sql = format!("SELECT count(*) FROM ltr_interleave('m', {other}, '{source}', '{{\"seed\": 1}}')");
+        assert_eq!(value::<i64>(&connection, &sql, []), 60);
+        let last: String = value(&connection, "SELECT ltr_debug() ->> 'last_warnings'", []);
+        assert_eq!(last.contains("the same order in 10 lists"), is_same, "{last}");
+    }
+}

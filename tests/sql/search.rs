@@ -488,3 +488,19 @@ fn a_view_sees_one_query_at_a_time() {
         problem(&connection, &sql)
     );
 }
+
+/// Rule 6.11: a statement cannot pass a query to the view, and rankings say so.
+#[test]
+fn a_statement_that_reads_the_view_is_refused() {
+    let connection = database();
+    shop(&connection, "main");
+    train(&connection, "rank_svm", &json!({"name": "shop", "candidates": "shop_candidates"}));
+    let statement = "'SELECT * FROM shop_candidates WHERE query_id = ''blue'''";
+    for call in [
+        format!("ltr_rank('shop', {statement})"),
+        format!("ltr_interleave('shop', 'shop', {statement}, '{{\"seed\": 1}}')"),
+    ] {
+        let text = problem(&connection, &format!("SELECT count(*) FROM {call}"));
+        assert!(text.contains("give the view's name as the source"), "{text}");
+    }
+}

@@ -19,6 +19,7 @@ use crate::base::{Error, Params, Reservation, Result, Ticks, bytes_of};
 use crate::data::{Dataset, Id, ListConstraint};
 use crate::math::sort_items;
 use crate::model::Model;
+use crate::plot::counted;
 use crate::search::interleave::{Coins, Outcome, Tally, Target, Team, team_draft};
 use crate::sqlite::glue::{Call, Output, OutputRows, RunLimits, TableFunction, ready, row, text_argument};
 use crate::sqlite::source::Source;
@@ -109,7 +110,12 @@ fn lists(request: &InterleaveRequest<'_>) -> Result<OutputRows> {
     let b = rank(b)?;
     // 2. They must have the same documents.
     check_same(request, [&a.data, &b.data], is_model)?;
-    call.state.set_warnings([a.warnings, b.warnings].concat());
+    let is_same = a.data.n_docs() > a.data.n_queries() && a.best == b.best;
+    let same = is_same.then(|| {
+        let lists = counted(a.data.n_queries(), "list", "lists");
+        format!("both rankings have the same order in {lists}, so clicks cannot tell them apart")
+    });
+    call.state.set_warnings([a.warnings, b.warnings, same.into_iter().collect()].concat());
     // 3. The lists.
     let data = a.data;
     let mut rows = drafted(&data, [&a.best, &b.best], request);
@@ -161,7 +167,7 @@ fn ranked(ranking: &RankingCall<'_>) -> Result<Ranked> {
     let n = data.n_docs();
     let (scores, warnings) = if n == 0 {
         let noted = ranking.noted();
-        (Vec::new(), noted.into_iter().chain(ranking.empty_view()).collect())
+        (Vec::new(), noted.into_iter().chain(ranking.empty_view(n)?).collect())
     } else {
         let scored = ranking.scored(&data)?;
         (scored.scores, scored.warnings)

@@ -80,7 +80,7 @@ pub(super) fn ranking(request: &RankingCall<'_>) -> Result<Ranking> {
             columns_text(columns, Some(("query", json!("..."))), &[])
         ));
     }
-    warnings.extend(request.empty_view());
+    warnings.extend(request.empty_view(data.n_docs())?);
     warnings.extend(roles.queries_in_two_ways(&data));
     let nameless = data.doc_ids.iter().filter(|id| **id == Id::Null).count();
     if let Some(doc) = roles.doc_name().filter(|_| nameless > 0) {

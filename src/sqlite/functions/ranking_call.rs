@@ -14,6 +14,7 @@ use crate::data::{Dataset, Id, ListConstraint};
 use crate::model::{CandidateView, Card, Key, Model};
 use crate::sqlite::glue::{Asked, Call, ModelHandle, RunLimits, Ticket, is_first_version, text_argument};
 use crate::sqlite::source::Source;
+use crate::sqlite::source::candidates::has_name;
 use crate::sqlite::source::judgments::{Unjudged, read_judgments, read_view};
 use crate::sqlite::source::passes::read;
 use crate::sqlite::source::read_spec::SourceCall;
@@ -330,10 +331,21 @@ impl<'a> RankingCall<'a> {
         self.is_view && self.only.is_none()
     }
 
-    /// Why a view of candidates has no rows, if it has no query.
-    pub fn empty_view(&self) -> Option<String> {
+    /// Why a view of candidates has no rows, if it has no query. `rows`: how many rows the source has.
+    ///
+    /// # Errors
+    /// A statement without rows that reads the view: the query doesn't reach it.
+    pub fn empty_view(&self, rows: usize) -> Result<Option<String>> {
+        let view = self.handle.model.card.candidates.as_ref().map(|view| &view.name);
+        let is_read = |view: &&String| rows == 0 && !self.is_view && has_name(&self.source.select, view);
+        if let Some(view) = view.filter(is_read) {
+            return Err(self.source.error(format!(
+                "no rows, because ltr_query is empty when a statement reads the view \"{view}\"; give the view's name as the \
+                 source, and the query in the WHERE of this call, as in ... '{view}') WHERE query_id = 'a text'"
+            )));
+        }
         let problem = "no rows, because ltr_query is empty without a query; compare query_id with one, or use ltr_search";
-        self.has_no_query().then(|| format!("source {}: {problem}", self.source.shown))
+        Ok(self.has_no_query().then(|| format!("source {}: {problem}", self.source.shown)))
     }
 
     /// Warnings about the view that [`Self::scored`] has not reported.

@@ -172,7 +172,9 @@ pub fn read_candidates(
 ) -> Result<(SourceRows, Candidates)> {
     // 1. The judgments, and the view for their queries.
     let judged = read_judgments(call, spec, Some(&view))?;
-    let rows = read_view(&judged, SourceCall { source: &source, ..call }, state, spec, Unjudged::Skipped)?;
+    let mut rows =
+        read_view(&judged, SourceCall { source: &source, ..call }, state, spec, Unjudged::Skipped)?;
+    rows.read_report.determined = judged.determined.as_ref().map(|(_, mean)| *mean);
     judged.check_found(|problem| source.error(problem))?;
     let params = if judged.params.is_empty() { String::new() } else { PARAMS.to_owned() };
     let [query, doc, relevance] = judged.ids.clone();

@@ -200,6 +200,12 @@ fn is_virtual(sql: &str) -> bool {
 }
 
 /// The words of an SQL text, in lowercase.
+/// Whether an SQL text has a name, possibly in a string or comment.
+pub fn has_name(sql: &str, name: &str) -> bool {
+    let words = words(sql);
+    words_of(&name.to_ascii_lowercase()).all(|word| words.contains(word))
+}
+
 fn words(sql: &str) -> HashSet<String> {
     words_of(&sql.to_ascii_lowercase()).map(str::to_owned).collect()
 }

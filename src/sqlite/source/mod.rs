@@ -5,7 +5,7 @@
 //! * 1.2: Names are quoted as identifiers, never pasted into SQL.
 //! * 1.3: A statement is the only one in the text and read-only.
 
-mod candidates;
+pub mod candidates;
 mod cells;
 mod column_choice;
 pub mod judged;
