@@ -1,6 +1,7 @@
 //! Using a model on data: scores, metrics of scores, paired tests of metrics, contributions and importance of features,
 //! and comparison of later data with the training data.
 
+mod calibration;
 mod contributions;
 mod function;
 mod importance;
@@ -10,24 +11,24 @@ mod monitor;
 pub mod paired;
 mod point;
 mod probability;
+mod ranked_rows;
 mod recommend;
 mod score;
 mod unjudged;
 
+pub use calibration::{CalibrationBin, calibration};
 pub use contributions::{
     Contribution, DocumentOf, ExplainedRows, Explanation, Sampling, explain, explain_document,
 };
 pub use function::{FeatureWeight, Fit, FitCache, function_for, function_weights};
 pub use importance::{ImportanceSpec, importance};
-pub use measure::{
-    CalibrationBin, Evaluation, METRIC_COST, calibration, constrained_scores, evaluate, selected_rows,
-    without_relevant,
-};
+pub use measure::{Evaluation, METRIC_COST, evaluate, without_relevant};
 pub use mmr::{UnitVectors, mmr};
 pub use monitor::{Finding, Status, drift, feature_findings};
 pub use paired::{Comparison, PairedTest, TestKind, holm, t_quantile, two_sided_t};
 pub use point::{PairScorer, PointScorer};
 pub use probability::Reliability;
+pub use ranked_rows::{constrained_scores, selected_rows};
 pub use recommend::{candidate_items, new_users, user_of_ratings};
 pub use score::{RowScorer, Scored, ScoringJob, Step, check_scores, unknown_values};
 pub use unjudged::{Depths, JudgedLists};

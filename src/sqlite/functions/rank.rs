@@ -1,8 +1,8 @@
 //! `ltr_rank(model, source [, options])`: ranks the documents of a source, query by query.
 //!
 //! Rules (docs/reference/rules.md, 6):
-//! * 6.1: Rows `query_id, doc_id, score, rank, slot`; rank 1 is best, ties are broken by document (equal scores keep the order of
-//!   rows, which `data/finish.rs` sorts); slots for `matching` only.
+//! * 6.1: Rows `query_id, doc_id, score, rank, slot`; rank 1 is best; slots for `matching` only. Documents with equal scores
+//!   are ordered by id (`apply/ranked_rows.rs`); without ids they keep the order of rows, which `data/finish.rs` sorts.
 //! * 6.2: A comparison of `query_id` (collation BINARY) with a value is applied while the source is read. It needs a query column.
 //! * 6.3: ORDER BY rank, or query_id and rank, needs no sorter.
 //! * 6.4, 6.5: New queries are fitted once per connection; scores do not depend on the other queries.
