@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::base::Result;
 use crate::sqlite::functions::fts;
-use crate::sqlite::glue::run_limits::running;
+use crate::sqlite::glue::progress::running;
 use crate::sqlite::glue::{Output, PURE, ScalarCall, ScalarFunction};
 
 pub const VERSION: ScalarFunction =

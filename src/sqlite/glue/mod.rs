@@ -7,6 +7,8 @@ pub mod guard;
 #[cfg(feature = "linked")]
 mod linked;
 pub mod probe;
+pub mod progress;
+pub mod retry_busy;
 pub mod run_limits;
 pub mod signature;
 pub mod sql;
@@ -18,7 +20,8 @@ pub mod vtab;
 
 pub use function::{PURE, ScalarCall, ScalarFunction};
 pub use probe::{Database, interruptible, reading};
-pub use run_limits::{RunLimits, call_options, retry_busy, run_fit, within_time};
+pub use retry_busy::retry_busy;
+pub use run_limits::{RunLimits, call_options, run_fit, within_time};
 pub use state::{Asked, BlobLocation, ModelHandle, State};
 pub use statements::{Ticket, is_first_version};
 pub(crate) use value::row;
