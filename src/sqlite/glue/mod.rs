@@ -16,6 +16,7 @@ pub mod state;
 pub mod statements;
 pub mod usage;
 pub mod value;
+mod vector_argument;
 pub mod vtab;
 
 pub use function::{PURE, ScalarCall, ScalarFunction};
@@ -26,7 +27,8 @@ pub use state::{Asked, BlobLocation, ModelHandle, State};
 pub use statements::{Ticket, is_first_version};
 pub(crate) use value::row;
 pub use value::{
-    Output, category_value, describe, from_host, id_of, id_value, message, number_of, query_value,
-    query_values, row_id, text_argument, vector_argument, whole_of,
+    Output, category_value, describe, from_host, id_of, id_value, message, number_of, row_id, text_argument,
+    whole_of,
 };
+pub use vector_argument::{query_value, query_values, vector_argument};
 pub use vtab::{Call, OutputRows, TableFunction, ready};
