@@ -10,12 +10,12 @@ use super::builder::{Column, DatasetBuilder, FEWER_ROWS, Values};
 use super::categories::Learned;
 use super::columns::ColumnFacts;
 use super::dataset::{Dataset, row_groups, selected};
+use super::finish_options::{
+    ColumnSummary, FinishOptions, RowOrder, TextColumns, names_column, summarize_columns,
+};
 use super::id::Id;
 use super::matrix::{ColumnGroup, Matrix, shaped};
-use super::missing::{
-    ColumnSummary, FinishOptions, Missing, MissingValues, RowOrder, TextColumns, names_column,
-    summarize_columns,
-};
+use super::missing::{Missing, MissingValues};
 use super::quantity::Outcome;
 use super::query_columns::QueryValue;
 use super::text_values::{MOST_DISTINCT, ValueCount};

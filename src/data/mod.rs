@@ -9,6 +9,7 @@ mod columns;
 mod dataset;
 mod fingerprint;
 mod finish;
+mod finish_options;
 mod fold_keys;
 mod gather;
 pub mod id;
@@ -43,13 +44,12 @@ pub use columns::{
 pub use dataset::{Dataset, Documents, positions};
 pub use fingerprint::{Fingerprint, Observed, Profile};
 pub use finish::{ReadReport, position_names};
+pub use finish_options::{ColumnSummary, FinishOptions, RowOrder, TextColumns, names_column};
 pub use fold_keys::FoldKeys;
 pub use id::{Id, MOST_BUCKETS, bucket_of, check_buckets};
 pub(crate) use matrix::shaped;
 pub use matrix::{ADVICE_ON_64_BITS, Matrix, Shuffle, Slice, are_64_bits};
-pub use missing::{
-    ColumnSummary, FinishOptions, Missing, MissingValues, RowOrder, TextColumns, names_column,
-};
+pub use missing::{Missing, MissingValues};
 pub use names::repeated_name;
 pub use new_row::{NewRow, QueryValues, RowContext, is_weight};
 pub use quantiles::{Line as QuantileLine, Quantiles};

@@ -3,7 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::builder::{Column, DatasetBuilder, Values};
-use super::missing::{Missing, TextColumns};
+use super::finish_options::TextColumns;
+use super::missing::Missing;
 use super::quantity::{HALF, Outcome, Pending, Quantities, outcome_of};
 use super::query_columns::QueryValue;
 use crate::base::quote;
