@@ -22,6 +22,8 @@
 //!
 //! It is 1/2 if uncertainty about examination alone changes relative attractiveness by a factor of e^0.5 = 1.65 (one
 //! standard error).
+//!
+//! `propensities` has the examination of positions, relative to the first one.
 
 use super::Cell;
 use super::estimate::{

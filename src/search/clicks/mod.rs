@@ -8,6 +8,14 @@
 //! * gamma_r: examination, the probability that a user examines a document in this context
 //!
 //! Each model in the table `models` defines its contexts.
+//!
+//! | computation | files |
+//! |---|---|
+//! | counts of rows and clicks in a log | `cells`, `counts` |
+//! | attractiveness and examination from the counts | `estimate`, `examination` |
+//! | judgments and grades of documents | `judge` |
+//! | propensities of positions, and the influence of rows on them | `propensities`, `influence` |
+//! | value of a ranking, from the log of another | `offline` |
 
 mod cells;
 mod counts;
@@ -17,6 +25,7 @@ mod influence;
 mod judge;
 mod models;
 mod offline;
+mod propensities;
 #[cfg(test)]
 mod tests;
 
@@ -26,8 +35,8 @@ pub use estimate::{Fitted, fit};
 pub use examination::Examination;
 pub use influence::Influence;
 pub use judge::{
-    DETERMINED, Grading, HeldOut, Judgment, Method, Prediction, Propensity, by_likelihood, fitted, fitted_by,
-    grade, harvested, judgments, qualified,
+    DETERMINED, Grading, HeldOut, Judgment, Prediction, fitted, fitted_by, grade, judgments, qualified,
 };
 pub use models::{CLICK_MODEL_NAMES, CLICK_MODELS, ClickModel, Contexts, MOST_POSITIONS, Shown, find};
 pub use offline::{Changes, ClickSums, GROUPS, OfflineValue, Weights, group_of};
+pub use propensities::{Method, Propensity, by_likelihood, harvested};
