@@ -230,3 +230,9 @@ impl Display for Quoted<'_> {
         to.write_str(quote)
     }
 }
+
+/// `- number` or `+ number`. Two signs in a row would start a comment.
+pub(super) fn minus(number: f64) -> String {
+    let sign = if number < 0.0 { '+' } else { '-' };
+    format!("{sign} {:?}", number.abs())
+}

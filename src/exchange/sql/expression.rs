@@ -7,12 +7,12 @@ use std::ops::Range;
 
 use super::super::term::Term;
 use super::super::text::Text;
-use super::columns::{Columns, Feature};
+use super::columns::{Columns, Feature, minus};
+use super::oblivious::{Tree, trees};
 use crate::base::{Memory, Result, shorten};
-use crate::data::{Missing, QuantileLine, Quantiles, Scaling};
+use crate::data::{QuantileLine, Scaling};
 use crate::learn::space::{Form, WeightsOf};
 use crate::model::Model;
-use crate::trees::Split;
 
 /// Most summands in a flat sum: SQLite limits expression depth to 1000, and each summand adds 1.
 pub(super) const LONGEST_SUM: usize = 400;
@@ -171,7 +171,7 @@ impl Sql {
                     }
                     Summand::Tree(tree) => {
                         self.push(format_args!("{}", if at == 0 { "" } else { "+ " }))?;
-                        self.tree(columns, tree, 0, 0)
+                        tree.write(columns, &mut self.text, 0, 0)
                     }
                 }
             });
@@ -289,91 +289,4 @@ impl Sql {
         self.search(middle..indices.end, x, start, found)?;
         self.push(format_args!(" END"))
     }
-}
-
-/// `- number` or `+ number`. Two signs in a row would start a comment.
-fn minus(number: f64) -> String {
-    let sign = if number < 0.0 { '+' } else { '-' };
-    format!("{sign} {:?}", number.abs())
-}
-
-// Trees as nested SQL cases: `CASE WHEN x > threshold THEN ... ELSE ... END`, level by level.
-
-pub(super) struct Tree<'a> {
-    scaling: &'a Scaling,
-    /// One per level. Thresholds of quantiles are values before scaling.
-    splits: Vec<Split>,
-    /// Leaf values: a value above the threshold of level i adds 2^i to the leaf's index.
-    values: &'a [f64],
-}
-
-pub(super) fn trees<'a>(term: &Term<'a>) -> Vec<Tree<'a>> {
-    let WeightsOf::Leaves(forest) = term.space.weights_of() else { return Vec::new() };
-    let mut splits = forest.splits();
-    let values = term.weights.chunks_exact(1 << forest.depth());
-    let tree = |values| {
-        let threshold = |split: Split| match term.scaling {
-            Scaling::Quantile(quantiles) => {
-                Split { threshold: last_not_above(&quantiles[split.feature], split.threshold), ..split }
-            }
-            _ => split,
-        };
-        let splits = splits.by_ref().take(forest.depth()).map(threshold).collect();
-        Tree { scaling: term.scaling, splits, values }
-    };
-    values.map(tree).collect()
-}
-
-impl Sql {
-    /// The value of a document's leaf, given the answers at some levels as bits of `leaf`.
-    fn tree(&mut self, columns: &Columns<'_>, tree: &Tree<'_>, level: usize, leaf: usize) -> Result<()> {
-        let Some(split) = tree.splits.get(level) else {
-            return self.push(format_args!("{:?}", tree.values[leaf]));
-        };
-        // 1. The test. A comparison with NULL is NULL.
-        let is_above = columns.missing == Missing::Branch && split.missing_above;
-        let (x, threshold) = (&columns.features[split.feature], split.threshold);
-        self.push(format_args!("CASE WHEN {}", if is_above { "(" } else { "" }))?;
-        match tree.scaling.affine(split.feature) {
-            Some((center, factor)) if tree.scaling != &Scaling::None => {
-                self.push(format_args!("({x} {}) * {factor:?} > {threshold:?}", minus(center)))?;
-            }
-            _ => self.push(format_args!("{x} > {threshold:?}"))?,
-        }
-        self.push(format_args!("{} THEN ", if is_above { ") IS NOT 0" } else { "" }))?;
-        // 2. The leaves above the threshold, and the others.
-        self.tree(columns, tree, level + 1, leaf | 1 << level)?;
-        self.push(format_args!(" ELSE "))?;
-        self.tree(columns, tree, level + 1, leaf)?;
-        self.push(format_args!(" END"))
-    }
-}
-
-/// The largest value whose score is not above a threshold; scores increase with values. May be the first or last number.
-fn last_not_above(quantiles: &Quantiles, threshold: f64) -> f64 {
-    let (mut low, mut high) = (rank(f64::MIN), rank(f64::MAX));
-    if quantiles.normal_score(f64::MAX) <= threshold {
-        return f64::MAX;
-    }
-    // The score of `high` is above the threshold.
-    while high - low > 1 {
-        let middle = low + (high - low) / 2;
-        if quantiles.normal_score(of_rank(middle)) <= threshold {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    of_rank(low)
-}
-
-/// The index of a number among all finite numbers of its type.
-fn rank(value: f64) -> i128 {
-    let size = i128::from(value.abs().to_bits());
-    if value.is_sign_negative() { -size } else { size }
-}
-
-fn of_rank(rank: i128) -> f64 {
-    let size = f64::from_bits(rank.unsigned_abs() as u64);
-    if rank < 0 { -size } else { size }
 }
