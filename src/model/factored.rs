@@ -16,7 +16,7 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 use super::codec::{decode_header, encode_header};
-use super::linear::Implicit;
+use super::implicit::Implicit;
 use crate::base::{Error, Result, Ticks, require};
 use crate::cost::loss::{Loss, Shape};
 use crate::data::{Id, ListConstraint};

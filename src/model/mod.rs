@@ -30,6 +30,7 @@ mod codec;
 mod envelope;
 mod factored;
 mod general;
+mod implicit;
 mod interactions;
 mod linear;
 mod linear_prior;
@@ -49,8 +50,9 @@ pub use codec::{Block, Encoded, TrainingColumns, byte_string, decode_header, enc
 pub use envelope::{KEY_END, Key, header_end, read_key};
 pub use factored::{Candidates, Factored, FoldIn, MAX_STEPS, RatingTransform, User};
 pub use general::{GeneralTrees, TreeInput};
+pub use implicit::{Implicit, MAX_COUNT_WEIGHT, MAX_NEGATIVES};
 pub use interactions::Interactions;
-pub use linear::{Implicit, Linear, MAX_COUNT_WEIGHT, MAX_NEGATIVES};
+pub use linear::Linear;
 pub use linear_prior::LinearPrior;
 pub use model::{ENCODING, Model, SMALLER_MODEL, no_features};
 pub use online::{MAX_BUDGET, Online, OnlineRules, OnlineState, RoundRecord};

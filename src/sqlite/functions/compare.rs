@@ -17,8 +17,8 @@ use serde_json::json;
 
 use super::aggregate::{in_row, own};
 use super::evaluate::{measured, query_metrics};
+use super::rank_by_column;
 use super::ranking_call::RankingCall;
-use super::score;
 use crate::apply::{Comparison, Evaluation, PairedTest, holm};
 use crate::base::{Error, Params, Reservation, Result, parallel};
 use crate::cost::metric::{LARGEST_VALUE, Metric, Undefined};
@@ -101,19 +101,19 @@ fn compare_models(call: &Call<'_>, request: &CompareRequest) -> Result<OutputRow
     let (models, source) = request.models(call);
     // 1. The values of each model. Only these are kept: rows and scores are freed before the next model.
     let (mut evaluations, mut warnings, mut held) = (Vec::new(), Vec::new(), Vec::new());
-    let (score, options) = score::take_score(request.options.clone())?;
+    let (score, options) = rank_by_column::take_score(request.options.clone())?;
     if let Some(name) = score.as_ref().filter(|_| !models.contains(&ValueRef::Null)) {
-        return Err(score::unused(name));
+        return Err(rank_by_column::unused(name));
     }
     let mut names: Option<Vec<String>> = None;
     let mut queries: Option<Vec<Id>> = None;
     for model in &models {
         let (first, limits) = (request.first_value, request.limits.clone());
         let options = match (&score, model) {
-            (Some(name), ValueRef::Null) => score::with_score(options.clone(), name),
+            (Some(name), ValueRef::Null) => rank_by_column::with_score(options.clone(), name),
             _ => options.clone(),
         };
-        let ranking = score::ranking_by(call, *model, source, first, options, limits)?;
+        let ranking = rank_by_column::ranking_by(call, *model, source, first, options, limits)?;
         let mut measured = measured(&ranking, &request.metrics)?;
         match &queries {
             None => {

@@ -14,8 +14,8 @@ use serde_json::Value;
 
 use super::end_to_end::{Measurement, check_once, end_to_end, left_out};
 use super::rank::min_probability;
+use super::rank_by_column;
 use super::ranking_call::{FEWER_RANKED, PARAMETERS, RankingCall};
-use super::score;
 use super::variety::scores_of_list;
 use crate::apply::{Depths, Evaluation, JudgedLists, METRIC_COST, Reliability, evaluate, without_relevant};
 use crate::base::{Control, Error, Params, Reservation, Result};
@@ -30,7 +30,7 @@ pub const EVALUATE: TableFunction =
     TableFunction::new("ltr_evaluate", "query_id, metric, value", PARAMETERS, |call| {
         let (options, limits) = call.options(2, Use::Evaluate)?;
         let (model, source) = (call.argument(0), call.argument(1));
-        let request = score::ranking_by(call, model, source, 3, options, limits)?;
+        let request = rank_by_column::ranking_by(call, model, source, 3, options, limits)?;
         request.limits.run_here(|| evaluate_rows(&request))
     });
 
@@ -206,7 +206,7 @@ pub(super) fn measured(request: &RankingCall<'_>, metrics: &[Metric]) -> Result<
         return end_to_end(request, view, metrics);
     }
     let rows = read_judged(request, Judgments::RelevanceIfJudged);
-    let judged = scored_judged(request, rows.map_err(|error| score::explained(request, error))?)?;
+    let judged = scored_judged(request, rows.map_err(|error| rank_by_column::explained(request, error))?)?;
     let of_probability = reliability(request, &judged)?;
     if has_unjudged(&judged.data) || request.options.has("unjudged") {
         return Ok(Measurement { of_probability, ..measure_some(request, judged, metrics)? });

@@ -12,8 +12,8 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 
 use super::evaluate::metrics;
+use super::rank_by_column;
 use super::ranking_call::RankingCall;
-use super::score;
 use crate::apply::t_quantile;
 use crate::base::{Control, Error, Params, Result, Ticks};
 use crate::cost::metric::{Metric, logarithmic};
@@ -67,7 +67,7 @@ struct ClickRequest<'a> {
 fn evaluate_clicks(call: &Call<'_>) -> Result<OutputRows> {
     let request = ClickRequest::new(call)?;
     let limits = request.ranking.limits.clone();
-    limits.run_here(|| rows(&request).map_err(|error| score::explained(&request.ranking, error)))
+    limits.run_here(|| rows(&request).map_err(|error| rank_by_column::explained(&request.ranking, error)))
 }
 
 impl<'a> ClickRequest<'a> {
@@ -81,7 +81,7 @@ impl<'a> ClickRequest<'a> {
         // 1. The model reads the log without the columns that only logs have.
         let scoring = with_columns(&options, |key| !["impression", "position", "clicked"].contains(&key));
         let (model, source) = (call.argument(0), call.argument(1));
-        let ranking = score::ranking_by(call, model, source, FIRST_VALUE, scoring, limits)?;
+        let ranking = rank_by_column::ranking_by(call, model, source, FIRST_VALUE, scoring, limits)?;
         if ranking.handle.model.card.slots {
             let problem = "a model that assigns documents to slots has no ranking to evaluate";
             return Err(Error::Unsupported(problem.to_owned()));

@@ -12,8 +12,8 @@ use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
 use super::compare::other_queries;
+use super::rank_by_column;
 use super::ranking_call::{FEWER_RANKED, FoundModel, RankingCall};
-use super::score;
 use crate::apply::selected_rows;
 use crate::base::{Error, Params, Reservation, Result, Ticks, bytes_of};
 use crate::data::{Dataset, Id, ListConstraint};
@@ -64,7 +64,7 @@ impl<'a> InterleaveRequest<'a> {
             }
         };
         let k = options.count("k").unwrap_or(usize::MAX);
-        let (score, options) = score::take_score(options)?;
+        let (score, options) = rank_by_column::take_score(options)?;
         Ok(Self { call, options, score, impression, k, limits })
     }
 }
@@ -92,7 +92,7 @@ fn lists(request: &InterleaveRequest<'_>) -> Result<OutputRows> {
         return Err(Error::Unsupported(problem.to_owned()));
     }
     if let Some(name) = request.score.as_ref().filter(|_| !models.contains(&ValueRef::Null)) {
-        return Err(score::unused(name));
+        return Err(rank_by_column::unused(name));
     }
     // 1. Both rankings. A ranking by a column uses the column roles of the other model's training.
     let (mut calls, mut other) = ([None, None], None);
@@ -146,7 +146,10 @@ fn by_column(request: &InterleaveRequest<'_>, other: Option<&Model>) -> Result<R
     let call = request.call;
     let columns = other.map(|model| model.card.columns.clone()).unwrap_or_default();
     let score = request.score.clone().unwrap_or_else(|| SCORE_KEY.to_owned());
-    let found = FoundModel { ticket: call.statements.begin(), handle: score::column_model(&score, columns)? };
+    let found = FoundModel {
+        ticket: call.statements.begin(),
+        handle: rank_by_column::column_model(&score, columns)?,
+    };
     let (options, limits) = (request.options.clone().without(&["missing"]), request.limits.clone());
     let source = call.argument(2);
     let view = other.and_then(|model| model.card.candidates.as_ref());
@@ -157,7 +160,7 @@ fn by_column(request: &InterleaveRequest<'_>, other: Option<&Model>) -> Result<R
         None => RankingCall::with_model(call, found, source, FIRST_VALUE, options, limits)?,
     };
     ranking.by_column = Some(score);
-    ranked(&ranking).map_err(|error| score::explained(&ranking, error))
+    ranked(&ranking).map_err(|error| rank_by_column::explained(&ranking, error))
 }
 
 /// Ranks the source of a call.

@@ -24,6 +24,7 @@ mod monitor;
 mod plot;
 pub mod plot_ranked;
 mod rank;
+mod rank_by_column;
 mod ranking_call;
 mod recommend;
 mod report;
