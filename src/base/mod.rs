@@ -21,6 +21,7 @@ pub mod column_advice;
 pub mod control;
 pub mod error;
 pub mod memory;
+mod nearest_name;
 pub mod parallel;
 pub mod param;
 pub mod run;
@@ -30,10 +31,11 @@ pub use cache::BoundedCache;
 pub use column_advice::{ColumnAdvice, Origin, columns_text, quote};
 pub use control::{Control, Ticks, checkpoint, each_in_memory, stop_reason, stoppable, stopped, unwind};
 pub(crate) use error::require;
-pub use error::{Error, Result, nearest, shorten};
+pub use error::{Error, Result, shorten};
 pub use memory::{
     FEWER_LANDMARKS, Memory, Reservation, bytes_of, grow, grown_bytes, heap_bytes, matrix_bytes, zeros,
 };
+pub use nearest_name::nearest;
 pub use param::{Defaults, Named, POSITIVE, Params, Rule, stored_model};
 pub(crate) use param::{
     LONGEST_VECTOR, Strict, each_element, json_problem, long_integer, most_elements, named, numbers,

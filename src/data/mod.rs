@@ -25,8 +25,8 @@ mod query_columns;
 pub mod query_distance;
 mod query_features;
 mod ratings;
+mod same_text;
 mod scaling;
-mod spelling;
 mod text_values;
 mod unknown_values;
 
@@ -62,7 +62,7 @@ pub use query_columns::QueryValue;
 pub use query_distance::{ColumnDistance, QueryDistance, Separation};
 pub use query_features::{GivenDistances, QueryFeatureKind, QueryFeatureRule, QueryScale};
 pub use ratings::{Ratings, negatives};
+pub use same_text::{ids_written_in_two_ways, one_in_sql, spelling_variants};
 pub use scaling::{Scaling, ScalingKind, VALUE_COST, mean_and_factor_of};
-pub use spelling::{ids_written_in_two_ways, one_in_sql, spelling_variants};
 pub use text_values::MOST_DISTINCT;
 pub use unknown_values::UnknownValues;

@@ -3,8 +3,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::dates;
 use super::numbers::{MARKS, begins_with_zero, is_money, parse, shape, split, with_exponent};
-use super::table;
 use crate::base::text_number;
 
 /// Longest text, in bytes, that may be a quantity.
@@ -51,7 +51,7 @@ impl Form {
         match self {
             _ if text.len() > LONGEST => None,
             Self::Number(form) => form.value(text),
-            Self::Listed(form) => table::value(*form, text.trim()),
+            Self::Listed(form) => dates::value(*form, text.trim()),
             // The row reader extracts numbers from objects and subtracts dates.
             Self::Key { .. } | Self::Age { .. } => text_number(text),
         }
@@ -61,7 +61,7 @@ impl Form {
     pub fn name(&self) -> String {
         match self {
             Self::Number(form) => form.name(),
-            Self::Listed(form) => table::name(*form),
+            Self::Listed(form) => dates::name(*form),
             Self::Key { column, key } => format!("{KEY}{}", json!([column, key])),
             Self::Age { date, column, time } => format!("{AGE}{}", json!([date, column, time])),
         }
@@ -78,7 +78,7 @@ impl Form {
             let are_dates = date.is_date() && time.iter().all(Self::is_date);
             return are_dates.then(|| Self::Age { date: date.into(), column, time: time.map(Box::new) });
         }
-        let listed = (0..table::FORMS).find(|form| table::name(*form) == name);
+        let listed = (0..dates::FORMS).find(|form| dates::name(*form) == name);
         listed.map(Self::Listed).or_else(|| NumberForm::parse_name(name).map(Self::Number))
     }
 
@@ -94,7 +94,7 @@ impl Form {
 
     /// Whether the values are days since 1970-01-01.
     pub fn is_date(&self) -> bool {
-        matches!(self, Self::Listed(form) if table::is_date(*form))
+        matches!(self, Self::Listed(form) if dates::is_date(*form))
     }
 }
 

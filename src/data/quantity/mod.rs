@@ -1,9 +1,10 @@
 //! Numbers, dates and durations written as text: the form of all texts in a column, and the value of a text.
 //!
-//! `Readings` collects the texts of a column and decides. A `Form` reads one text. `table` has the forms of dates and
+//! `Readings` collects the texts of a column and decides. A `Form` reads one text. `dates` has the forms of dates and
 //! durations; `numbers` reads numbers and the text around them. While a source is read, `Pending` keeps the texts of a
 //! feature column. docs/adr/0031-quantities.md.
 
+mod dates;
 mod form;
 mod keys;
 mod numbers;
@@ -12,7 +13,6 @@ mod quantities;
 mod readings;
 mod scanner;
 mod sql;
-mod table;
 mod unread;
 
 pub use form::Form;

@@ -1,8 +1,8 @@
+use super::dates::{self, DOUBTS, FORMS};
 use super::form::{Form, LONGEST, NumberForm};
 use super::numbers::{
     self, MARKS, NUMBER, Split, is_currency, is_missing_mark, is_money, is_percent, is_scaled, is_sign,
 };
-use super::table::{self, DOUBTS, FORMS};
 use super::unread::Unread;
 use crate::base::text_number;
 
@@ -268,7 +268,7 @@ impl Readings {
             return;
         }
         let mut is_listed = false;
-        for form in table::candidates(text).filter(|form| table::value(*form, text).is_some()) {
+        for form in dates::candidates(text).filter(|form| dates::value(*form, text).is_some()) {
             self.fits[form].add(text);
             is_listed = true;
         }
@@ -367,12 +367,12 @@ impl Readings {
         };
         let fits = &self.fits[best];
         // 1. Other readings and other meanings of the texts.
-        let is_rival = |form: &usize| self.fits[*form].count == fits.count && table::are_rivals(best, *form);
+        let is_rival = |form: &usize| self.fits[*form].count == fits.count && dates::are_rivals(best, *form);
         let rivals: Vec<usize> = (0..FORMS).filter(is_rival).collect();
         let doubts = || DOUBTS.iter().zip(&self.fits[FORMS..]);
         let doubt =
-            doubts().find(|((_, form, _), texts)| texts.count == fits.count && *form == table::name(best));
-        let kind = if table::is_date(best) { Unread::OrderOfDate } else { Unread::PartsOfTime };
+            doubts().find(|((_, form, _), texts)| texts.count == fits.count && *form == dates::name(best));
+        let kind = if dates::is_date(best) { Unread::OrderOfDate } else { Unread::PartsOfTime };
         let forms = [best].into_iter().chain(rivals.iter().copied()).map(Form::Listed).collect();
         let outcome = match doubt {
             Some(((_, _, doubt), _)) => fits.unread(*doubt, forms),

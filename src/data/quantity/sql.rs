@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use super::dates;
 use super::form::{Form, LONGEST, NumberForm};
 use super::numbers::{self, NUMBER, is_sign};
-use super::table;
 use crate::base::text_number;
 
 /// Most texts that the SQL lists.
@@ -76,7 +76,7 @@ impl Form {
                 .map(|(start, length)| format!("substr({column}, {start}, {length})"));
             format!("strftime('%s', {}) / 86400.0", parts.join(" || '-' || "))
         };
-        let (shape, sql) = match table::name(*form).as_str() {
+        let (shape, sql) = match dates::name(*form).as_str() {
             "date Y-m-d" => ("0000-00-00", format!("strftime('%s', {column}) / 86400.0")),
             "date d/m/Y" | "date d-m-Y" | "date d.m.Y" => ("00?00?0000", date(7, 4, 1)),
             "date m/d/Y" | "date m-d-Y" | "date m.d.Y" => ("00?00?0000", date(7, 1, 4)),

@@ -281,7 +281,7 @@ fn no_day_and_no_time_is_invented() {
 
 #[test]
 fn names_are_read_back_and_others_refused() {
-    for name in (0..super::table::FORMS).map(super::table::name) {
+    for name in (0..super::dates::FORMS).map(super::dates::name) {
         let json = serde_json::to_string(&Form::parse_name(&name).unwrap()).unwrap();
         assert_eq!(serde_json::from_str::<Form>(&json).unwrap().name(), name);
     }
