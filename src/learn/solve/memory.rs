@@ -1,5 +1,5 @@
 //! Memory of solvers: upper bounds of the bytes that they allocate besides the prepared queries. They are reserved
-//! before a problem is solved.
+//! before a problem is solved. The vectors of all methods are counted here; the `SolverDef` of a method adds its `bytes`.
 
 use super::list::ListProblem;
 use super::pair::{PairProblem, reduced_dim};

@@ -1,4 +1,5 @@
-//! Values of a row, and their descriptions in messages.
+//! Conversions of values of a row, and messages about ids and features. Messages about relevance and weights are in
+//! `reader.rs`.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
