@@ -16,7 +16,7 @@ use super::training;
 use crate::base::{Reservation, Result};
 use crate::sqlite::glue::{Call, Output, OutputRows, RunLimits, TableFunction, row};
 use crate::sqlite::source::Source;
-use crate::sqlite::source::read_spec::SourceCall;
+use crate::sqlite::source::parameters::SourceCall;
 use crate::sqlite::source::reader::SourceRows;
 use crate::train::options::Use;
 use crate::train::tuning::{Score, Search, SearchRows};

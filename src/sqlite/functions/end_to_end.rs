@@ -14,7 +14,7 @@ use crate::data::{Dataset, Id, ListConstraint};
 use crate::sqlite::source::Source;
 use crate::sqlite::source::judged::JudgedDocuments;
 use crate::sqlite::source::judgments::{Unjudged, read_judgments, read_view};
-use crate::sqlite::source::read_spec::SourceCall;
+use crate::sqlite::source::parameters::SourceCall;
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows};
 use crate::train::options;
 

@@ -25,8 +25,8 @@ use crate::search::clicks::{
 };
 use crate::sqlite::glue::{Call, Output, OutputRows, TableFunction, ready, row, text_argument};
 use crate::sqlite::source::log::{LogSource, given_propensities};
+use crate::sqlite::source::parameters::SourceCall;
 use crate::sqlite::source::parts::PartReader;
-use crate::sqlite::source::read_spec::SourceCall;
 use crate::sqlite::source::reader::ReadSpec;
 use crate::sqlite::source::roles::Roles;
 use crate::train::options::{self, LOG_KEYS, Use};

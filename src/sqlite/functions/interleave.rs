@@ -24,7 +24,7 @@ use crate::search::interleave::{Coins, Outcome, Tally, Target, Team, team_draft}
 use crate::sqlite::glue::{Call, Output, OutputRows, RunLimits, TableFunction, ready, row, text_argument};
 use crate::sqlite::source::Source;
 use crate::sqlite::source::log::{Votes, read_votes};
-use crate::sqlite::source::read_spec::SourceCall;
+use crate::sqlite::source::parameters::SourceCall;
 use crate::sqlite::source::reader::{ReadSpec, SourceRows};
 use crate::train::options::{self, SCORE_KEY, Use};
 

@@ -16,8 +16,8 @@ use crate::sqlite::glue::{Asked, Call, ModelHandle, RunLimits, Ticket, is_first_
 use crate::sqlite::source::Source;
 use crate::sqlite::source::candidates::has_name;
 use crate::sqlite::source::judgments::{Unjudged, read_judgments, read_view};
+use crate::sqlite::source::parameters::SourceCall;
 use crate::sqlite::source::passes::read;
-use crate::sqlite::source::read_spec::SourceCall;
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows, prepare, read_prepared};
 use crate::sqlite::source::roles::Roles;
 use crate::sqlite::store::{cached_model, model as find_model};

@@ -20,8 +20,8 @@ use crate::model::{Candidates, Factored, Model, Ranker};
 use crate::sqlite::glue::{
     Call, Output, OutputRows, RunLimits, TableFunction, describe, id_of, row, whole_of,
 };
+use crate::sqlite::source::parameters::SourceCall;
 use crate::sqlite::source::passes::read;
-use crate::sqlite::source::read_spec::SourceCall;
 use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows};
 use crate::sqlite::source::{Source, is_query};
 use crate::sqlite::store::model;

@@ -21,7 +21,7 @@ use crate::data::{Dataset, RowOrder};
 use crate::model::LinearPrior;
 use crate::sqlite::glue::{Output, RunLimits, ScalarCall, ScalarFunction, State, text_argument};
 use crate::sqlite::source::Source;
-use crate::sqlite::source::read_spec::SourceCall;
+use crate::sqlite::source::parameters::SourceCall;
 use crate::sqlite::source::reader::{CategoryColumns, FeatureSet, ReadSpec, SourceRows};
 use crate::sqlite::store::{BaseVersion, NamedVersion, NewVersion, Store, check_name, model};
 use crate::train::algorithm::{self, AlgorithmDef, Input};

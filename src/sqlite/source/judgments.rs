@@ -10,8 +10,8 @@ use serde_json::{Map, Value, json};
 
 use super::column_choice::is_default_name;
 use super::judged::{JudgedColumn, JudgedDocuments, JudgedNames};
+use super::parameters::SourceCall;
 use super::passes::read;
-use super::read_spec::SourceCall;
 use super::reader::{ReadSpec, SourceRows};
 use super::roles::Roles;
 use crate::base::{Params, Reservation, Result};

@@ -10,7 +10,7 @@ use rusqlite::{Connection, Row};
 use serde_json::Value;
 
 use super::column_choice::{interleaved_columns, log_columns};
-use super::read_spec::SourceCall;
+use super::parameters::SourceCall;
 use super::{Source, quote};
 use crate::base::{Error, Params, Result};
 use crate::data::{Id, repeated_name};

@@ -12,6 +12,7 @@ pub mod judged;
 pub mod judgments;
 pub mod log;
 mod names;
+pub mod parameters;
 pub mod parts;
 pub mod passes;
 pub mod read_spec;

@@ -2,7 +2,7 @@
 
 use rusqlite::Row;
 
-use super::read_spec::SourceCall;
+use super::parameters::SourceCall;
 use super::reader::{ReadSpec, Reader};
 use super::roles::Roles;
 use crate::base::Result;

@@ -6,7 +6,8 @@ use rusqlite::types::ValueRef;
 use serde_json::Value;
 
 use super::column_choice::is_role_name;
-use super::read_spec::{CategoryColumns, ReadSpec, SourceCall, bind};
+use super::parameters::{SourceCall, bind};
+use super::read_spec::{CategoryColumns, ReadSpec};
 use super::reader::{SourceRows, prepare, read_prepared};
 use crate::base::{Error, Result, shorten};
 use crate::data::{ColumnFacts, Form, Keys, Missing, Outcome, Quantities};

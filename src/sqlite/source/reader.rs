@@ -17,8 +17,9 @@ use serde_json::{Value, json};
 
 use super::cells::{LastObject, days_before, is_words, no_id, no_number, seen};
 use super::judged::JudgedDocuments;
+use super::parameters::{SourceCall, bind};
 use super::quote;
-use super::read_spec::{FeatureColumns, SourceCall, bind};
+use super::read_spec::FeatureColumns;
 use super::roles::Roles;
 use crate::base::{Error, Result, matrix_bytes};
 use crate::data::{

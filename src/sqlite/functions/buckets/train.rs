@@ -12,7 +12,7 @@ use crate::sqlite::functions::training::{
     About, CANDIDATES, Trained, TrainingReport, read_judged, read_spec,
 };
 use crate::sqlite::glue::{retry_busy, within_time};
-use crate::sqlite::source::read_spec::{SourceCall, bind};
+use crate::sqlite::source::parameters::{SourceCall, bind};
 use crate::sqlite::source::reader::{CategoryColumns, ReadSpec, SourceRows};
 use crate::train::algorithm::AlgorithmDef;
 use crate::train::protocol::{Rows as JudgedRows, Training};
