@@ -21,6 +21,7 @@ mod new_row;
 mod quantiles;
 mod quantity;
 mod quantity_columns;
+mod query_bucket;
 mod query_columns;
 pub mod query_distance;
 mod query_features;
@@ -46,7 +47,7 @@ pub use fingerprint::{Fingerprint, Observed, Profile};
 pub use finish::{ReadReport, position_names};
 pub use finish_options::{ColumnSummary, FinishOptions, RowOrder, TextColumns, names_column};
 pub use fold_keys::FoldKeys;
-pub use id::{Id, MOST_BUCKETS, bucket_of, check_buckets};
+pub use id::Id;
 pub(crate) use matrix::shaped;
 pub use matrix::{ADVICE_ON_64_BITS, Matrix, Shuffle, Slice, are_64_bits};
 pub use missing::{Missing, MissingValues};
@@ -58,6 +59,7 @@ pub use quantity::{
     outcome_of, two_numbers_in_sql,
 };
 pub use quantity_columns::{SHARE_OF_FORM, SHARE_OF_LISTED};
+pub use query_bucket::{MOST_BUCKETS, bucket_of, check_buckets};
 pub use query_columns::QueryValue;
 pub use query_distance::{ColumnDistance, QueryDistance, Separation};
 pub use query_features::{GivenDistances, QueryFeatureKind, QueryFeatureRule, QueryScale};
