@@ -23,8 +23,9 @@ pub use list::{
 };
 pub use memory::{l1_bytes, least_squares_bytes, list_bytes, pair_bytes, plane_bytes, spectral_bytes};
 pub use pair::{
-    AskHinge, PairBlock, PairProblem, PairRisk, PairWeighting, RemoteProblem, certificate, hinge_origin,
-    hinge_origin_len, hinge_sums, hinge_sums_len, hinge_sums_pairs, path as pair_path, solve, solve_hinge,
+    AskHinge, PairBlock, PairProblem, PairRisk, PairWeighting, RemoteProblem, hinge_origin, hinge_origin_len,
+    hinge_sums, hinge_sums_len, hinge_sums_pairs, objective_by_definition, path as pair_path, solve,
+    solve_hinge,
 };
 pub use query_block::QueryBlock;
 pub use solver::{ListMethod, ListPath, PairMethod, PairPath, SolveOptions, SolverDef};

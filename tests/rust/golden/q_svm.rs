@@ -9,7 +9,7 @@ use super::support::{assert_close, documents, numbers, read, rows};
 use serde_json::Value;
 use sqlite_ltr::internals::base::control::Control;
 use sqlite_ltr::internals::learn::solve::{
-    PairBlock, PairProblem, Solution, SolveOptions, SolveReport, Stop, certificate, solve,
+    PairBlock, PairProblem, Solution, SolveOptions, SolveReport, Stop, objective_by_definition, solve,
 };
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
@@ -43,7 +43,7 @@ fn fit(dim: usize, blocks: Vec<(&PairBlock, f64)>, lambda: f64, tolerance: f64) 
     let problem = PairProblem::new(dim, blocks, lambda).unwrap();
     let options = SolveOptions { tolerance, ..SolveOptions::default() };
     let Solution { w, report } = solve(&problem, &options, &Control::default()).unwrap();
-    let plain = certificate(&problem, &w);
+    let plain = objective_by_definition(&problem, &w);
     assert!(
         (plain - report.objective).abs() <= 1e-12 * plain.max(1e-3),
         "{plain} is not {}",

@@ -12,8 +12,8 @@ use serde_json::Value;
 use sqlite_ltr::internals::base::control::Control;
 use sqlite_ltr::internals::cost::loss::PairLoss;
 use sqlite_ltr::internals::learn::solve::{
-    PairBlock, PairProblem, SOLVERS, Solution, SolveOptions, SolveReport, SolverDef, Stop, certificate, find,
-    pair_path, solve,
+    PairBlock, PairProblem, SOLVERS, Solution, SolveOptions, SolveReport, SolverDef, Stop, find,
+    objective_by_definition, pair_path, solve,
 };
 use sqlite_ltr::internals::math::random::Random;
 
@@ -106,7 +106,7 @@ fn reference(case: &Case, lambda: f64, center: Option<&[f64]>, tolerance: f64) -
     let problem = case.problem(lambda).with_center(center.clone()).unwrap();
     let reference = interior_point::Problem { pairs, lambda, center };
     let Answer { w, objective, gap, iterations } = interior_point::solve(&reference, tolerance);
-    let plain = certificate(&problem, &w);
+    let plain = objective_by_definition(&problem, &w);
     assert!((plain - objective).abs() <= 1e-9 * plain + 1e-11 * total, "{plain} is not {objective}");
     let converged = gap <= tolerance * objective.max(1e-9 * total);
     let stop = if converged { Stop::Converged } else { Stop::Stalled };
@@ -244,7 +244,7 @@ proptest! {
         let mut reports = vec![("reference", known)];
         for solver in SOLVERS.iter().filter(|solver| solver.pair.is_some()) {
             let Solution { w, report } = solve(&problem, &quick(solver), &Control::default()).unwrap();
-            let plain = certificate(&problem, &w);
+            let plain = objective_by_definition(&problem, &w);
             prop_assert!((plain - report.objective).abs() <= 1e-9 * plain + noise, "{} {plain}", solver.name);
             prop_assert_eq!(report.steps.len(), report.iterations as usize, "{}", solver.name);
             if solver.name == "newton" {
@@ -367,7 +367,7 @@ fn an_interruption_is_reported_whenever_it_comes() {
             assert_eq!(report.stop, Stop::Interrupted, "{} after {after}", solver.name);
             assert!(report.gap.is_finite() && report.objective.is_finite(), "{} {report:?}", solver.name);
             if !["auto", "newton"].contains(&solver.name) {
-                let plain = certificate(&problem, &w);
+                let plain = objective_by_definition(&problem, &w);
                 assert!((plain - report.objective).abs() <= 1e-12 * plain, "{} after {after}", solver.name);
             }
         }
@@ -389,7 +389,7 @@ fn a_path_ends_where_single_fits_end() {
             let what = format!("{} at {lambda:e}: {:?} {}", solver.name, report.stop, report.iterations);
             assert_eq!((report.stop, cold.stop), (Stop::Converged, Stop::Converged), "{what}");
             assert!((report.objective - cold.objective).abs() <= report.gap.max(cold.gap) + 1e-12, "{what}");
-            assert!((certificate(&single, w) - report.objective).abs() <= 1e-12, "{what}");
+            assert!((objective_by_definition(&single, w) - report.objective).abs() <= 1e-12, "{what}");
         }
         // At the first lambda no margin exceeds 1, and alpha = c is known to be optimal.
         assert!(fits[0].report.iterations == 0, "{}", solver.name);
@@ -411,7 +411,7 @@ fn a_limit_on_iterations_is_kept() {
                 solver.name
             );
             assert_eq!(report.steps.len(), max_iterations as usize, "{}", solver.name);
-            let plain = certificate(&problem, &w);
+            let plain = objective_by_definition(&problem, &w);
             assert!((plain - report.objective).abs() <= 1e-12 * plain, "{}", solver.name);
         }
     }

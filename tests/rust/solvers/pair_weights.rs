@@ -4,7 +4,8 @@ use proptest::prelude::*;
 use sqlite_ltr::internals::base::control::Control;
 use sqlite_ltr::internals::cost::loss::{Loss, PairLoss, PairWeights};
 use sqlite_ltr::internals::learn::solve::{
-    PairBlock, PairProblem, PairWeighting, SOLVERS, Solution, SolveOptions, SolverDef, certificate, solve,
+    PairBlock, PairProblem, PairWeighting, SOLVERS, Solution, SolveOptions, SolverDef,
+    objective_by_definition, solve,
 };
 use sqlite_ltr::internals::math::random::Random;
 
@@ -99,7 +100,7 @@ proptest! {
             for loss in LOSSES {
                 let (problem, explicit) = (problem.clone().with_loss(loss), explicit.clone().with_loss(loss));
                 let w: Vec<f64> = (0..dim).map(|j| (j as f64).cos()).collect();
-                let (value, expected) = (certificate(&problem, &w), certificate(&explicit, &w));
+                let (value, expected) = (objective_by_definition(&problem, &w), objective_by_definition(&explicit, &w));
                 prop_assert!((value - expected).abs() <= 1e-13 * expected, "{by:?} {loss:?}");
                 let newton = sqlite_ltr::internals::learn::solve::find("newton").unwrap();
                 // Psi is not convex: rounding decides which local minimum is found. There only the value is compared.
@@ -111,7 +112,7 @@ proptest! {
                     let report = solution.report;
                     let (objective, gap) = match &optimum {
                         Some(optimum) => (optimum.objective, report.gap + optimum.gap),
-                        None => (certificate(&explicit, &solution.w), 0.0),
+                        None => (objective_by_definition(&explicit, &solution.w), 0.0),
                     };
                     let allowed = gap.max(1e-12 * total) + 1e-9 * objective;
                     let difference = (report.objective - objective).abs();

@@ -52,7 +52,7 @@ pub use newton::{
     hinge_sums_len, hinge_sums_pairs, largest_chunk_count, product_bytes, solve_hinge,
 };
 pub use path::{path, solve};
-pub use problem::{PairProblem, certificate};
+pub use problem::{PairProblem, objective_by_definition};
 pub use reduce::reduced_dim;
 pub use risk::PairRisk;
 pub use weights::PairWeighting;

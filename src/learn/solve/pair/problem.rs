@@ -96,7 +96,7 @@ impl<'a> PairProblem<'a> {
 // Objective by its definition: plain loops over documents, pairs and features.
 
 /// P(w), pair by pair: the sum of c times the weight of the pair times L(margin), plus v.w + lambda |w - w0|^2. Cost T + m b.
-pub fn certificate(problem: &PairProblem<'_>, w: &[f64]) -> f64 {
+pub fn objective_by_definition(problem: &PairProblem<'_>, w: &[f64]) -> f64 {
     let value = problem.loss.def().value;
     let mut loss = 0.0;
     for (block, weight) in &problem.blocks {

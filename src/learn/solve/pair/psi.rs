@@ -20,7 +20,7 @@
 
 use std::time::Instant;
 
-use super::{PairBlock, PairProblem, certificate};
+use super::{PairBlock, PairProblem, objective_by_definition};
 use crate::base::{Control, Ticks};
 use crate::cost::loss::PairLoss;
 use crate::learn::solve::{PairPath, Solution, SolveReport, Step, Stop, StopRule};
@@ -82,7 +82,7 @@ fn random_direction(random: &mut Random, like: &[f64]) -> Vec<f64> {
 fn best_multiple(problem: &PairProblem<'_>, w: Vec<f64>) -> Vec<f64> {
     let scaled = |t: f64| w.iter().map(|w| t * w).collect::<Vec<f64>>();
     let trials = DOUBLINGS.map(|power| scaled(libm::exp2(f64::from(power))));
-    let valued = trials.map(|w| (certificate(problem, &w), w));
+    let valued = trials.map(|w| (objective_by_definition(problem, &w), w));
     let best = valued.reduce(|best, next| if next.0 < best.0 { next } else { best });
     best.map_or(w, |(_, w)| w)
 }
@@ -108,7 +108,7 @@ enum Solved {
 impl<'p, 'a> Descent<'p, 'a> {
     /// From the solution of the hinge problem.
     fn new(problem: &'p PairProblem<'a>, Solution { w, report }: Solution) -> Self {
-        let objective = certificate(problem, &w);
+        let objective = objective_by_definition(problem, &w);
         let step = Step { objective, gap: report.gap, seconds: 0.0 };
         let report = SolveReport { objective, steps: vec![step], ..report };
         Self { problem, began: Instant::now(), w, report, solved: Solved::Hinge }
@@ -116,7 +116,7 @@ impl<'p, 'a> Descent<'p, 'a> {
 
     /// From another point.
     fn at(problem: &'p PairProblem<'a>, w: Vec<f64>) -> Self {
-        let objective = certificate(problem, &w);
+        let objective = objective_by_definition(problem, &w);
         let (stop, steps) = (Stop::IterationLimit, Vec::new());
         let report = SolveReport::new(stop, 0, objective, objective, steps);
         Self { problem, began: Instant::now(), w, report, solved: Solved::None }
@@ -157,7 +157,7 @@ impl<'p, 'a> Descent<'p, 'a> {
             return false;
         }
         self.report.gap = report.gap;
-        let objective = certificate(self.problem, &w);
+        let objective = objective_by_definition(self.problem, &w);
         let decrease = self.report.objective - objective;
         if decrease > 0.0 {
             self.w = w;

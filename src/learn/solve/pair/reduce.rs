@@ -12,7 +12,7 @@
 //! Newton step then costs m^3 instead of b^3. The rotation costs 2 m^2 b and is exact to rounding for any rank of X.
 #![allow(clippy::inline_always)]
 
-use super::{PairBlock, PairProblem, certificate};
+use super::{PairBlock, PairProblem, objective_by_definition};
 use crate::base::{Control, parallel};
 use crate::learn::solve::{Solution, SolveReport, Stop, StopRule};
 use crate::math::{LANES, Lanes, lanes, simd};
@@ -154,7 +154,7 @@ impl<'p, 'a> Reduced<'p, 'a> {
             report.steps.iter_mut().for_each(|step| step.objective += constant);
             // 2. The gap between the objective in the original features and the reduced lower bound.
             let bound = report.objective + constant - report.gap;
-            report.objective = certificate(&PairProblem { lambda, ..self.original.clone() }, &w);
+            report.objective = objective_by_definition(&PairProblem { lambda, ..self.original.clone() }, &w);
             let gap = (report.objective - bound).max(0.0);
             let allowed = 2.0 * (report.gap + rule.allowed_gap(report.objective, total_weight));
             if report.stop == Stop::Converged && gap > allowed {

@@ -9,7 +9,7 @@ mod wide;
 
 use proptest::prelude::*;
 
-use super::{PairBlock, PairProblem, certificate, path, solve};
+use super::{PairBlock, PairProblem, objective_by_definition, path, solve};
 use crate::base::Control;
 use crate::cost::loss::PairLoss;
 use crate::learn::solve::{Solution, SolveOptions, SolveReport, Stop};
@@ -65,9 +65,9 @@ fn fit(problem: &PairProblem<'_>, tolerance: f64) -> (Vec<f64>, SolveReport) {
     let options = SolveOptions { tolerance, ..SolveOptions::default() };
     let Solution { w, report } = solve(problem, &options, &Control::default()).unwrap();
     assert!(w.iter().all(|w| w.is_finite()) && report.gap.is_finite());
-    let plain = certificate(problem, &w);
+    let plain = objective_by_definition(problem, &w);
     // A hinge is a difference of numbers near 1, so rounding errors are relative to the loss at w = 0.
-    let total = certificate(problem, &vec![0.0; problem.dim]);
+    let total = objective_by_definition(problem, &vec![0.0; problem.dim]);
     let noise = 1e-9 * plain.abs() + 1e-14 * total;
     assert!((plain - report.objective).abs() <= noise, "{plain} is not {}", report.objective);
     (w, report)
@@ -101,7 +101,7 @@ fn reference(problem: &PairProblem<'_>, sweeps: usize) -> (f64, f64) {
     }
     let constant = problem.center().map_or(0.0, |center| dot(center, center));
     let penalty = lambda * (dot(&w, &w) - constant);
-    (alpha.iter().sum::<f64>() - penalty, certificate(problem, &w))
+    (alpha.iter().sum::<f64>() - penalty, objective_by_definition(problem, &w))
 }
 
 /// A control that cancels immediately.
@@ -222,7 +222,7 @@ fn a_path_ends_where_single_fits_end() {
         let (_, cold) = fit(&single, 1e-7);
         assert_eq!(report.stop, Stop::Converged);
         assert!((report.objective - cold.objective).abs() <= 2e-7 * cold.objective);
-        assert!((certificate(&single, w) - report.objective).abs() <= 1e-10 * report.objective);
+        assert!((objective_by_definition(&single, w) - report.objective).abs() <= 1e-10 * report.objective);
     }
 }
 
@@ -236,7 +236,7 @@ fn an_interruption_and_a_limit_are_reported() {
     let options = SolveOptions { tolerance: 1e-12, max_iterations: 2, ..SolveOptions::default() };
     let Solution { w, report } = solve(&problem, &options, &Control::default()).unwrap();
     assert_eq!((report.stop, report.iterations, report.steps.len()), (Stop::IterationLimit, 2, 2));
-    assert!((certificate(&problem, &w) - report.objective).abs() <= 1e-12 * report.objective);
+    assert!((objective_by_definition(&problem, &w) - report.objective).abs() <= 1e-12 * report.objective);
 }
 
 /// A problem large enough to be split into chunks gives the same bits on one thread and on three.

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::{PairProblem, blocks, cases, fit, problem, reference, shapes, weights};
 use crate::base::Control;
-use crate::learn::solve::{Solution, SolveOptions, Stop, certificate, pair_path};
+use crate::learn::solve::{Solution, SolveOptions, Stop, objective_by_definition, pair_path};
 use crate::math::Random;
 
 /// Numbers of a given size.
@@ -46,7 +46,7 @@ proptest! {
         prop_assert!(report.objective >= lower - 1e-10 * scale, "{} below {lower}", report.objective);
         prop_assert!(report.objective <= upper + 1e-8 * scale, "{} above {upper}", report.objective);
         prop_assert!(report.objective - report.gap <= upper + 1e-10 * scale, "the certificate is wrong");
-        prop_assert!((certificate(&problem, &w) - report.objective).abs() <= 1e-10 * scale);
+        prop_assert!((objective_by_definition(&problem, &w) - report.objective).abs() <= 1e-10 * scale);
     }
 
     /// lambda |w - w0|^2 = lambda |w|^2 - 2 lambda w0.w + a constant.
@@ -94,7 +94,7 @@ fn a_path_around_a_center() {
         let (_, cold) = fit(&single, 1e-7);
         assert_eq!(report.stop, Stop::Converged);
         assert!((report.objective - cold.objective).abs() <= 2e-7 * cold.objective);
-        assert!((certificate(&single, w) - report.objective).abs() <= 1e-10 * report.objective);
+        assert!((objective_by_definition(&single, w) - report.objective).abs() <= 1e-10 * report.objective);
     }
 }
 

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::{PairBlock, PairProblem, Shape, blocks, canceled, cases, fit, problem, shapes, weights};
 use crate::base::Control;
 use crate::cost::loss::PairLoss;
-use crate::learn::solve::{SolveOptions, Stop, certificate, pair_path, solve};
+use crate::learn::solve::{SolveOptions, Stop, objective_by_definition, pair_path, solve};
 use crate::math::Random;
 
 proptest! {
@@ -19,7 +19,7 @@ proptest! {
         let (start, _) = fit(&hinge, 1e-8);
         let (w, report) = fit(&psi, 1e-8);
         prop_assert!(matches!(report.stop, Stop::Converged | Stop::Empty), "{:?}", report.stop);
-        prop_assert!(report.objective <= certificate(&psi, &start) * (1.0 + 1e-7));
+        prop_assert!(report.objective <= objective_by_definition(&psi, &start) * (1.0 + 1e-7));
         prop_assert!(report.steps.windows(2).all(|pair| pair[1].objective <= pair[0].objective));
         // The tangent problem at w, solved from nothing, finds no lower point.
         let linear_term = tangent(&psi, &w);
@@ -62,7 +62,7 @@ fn with_outliers() -> Vec<PairBlock> {
 fn misranked(blocks: &[PairBlock], w: &[f64]) -> f64 {
     let clean: Vec<(&PairBlock, f64)> = blocks[..4].iter().map(|block| (block, 1.0)).collect();
     let (problem, w) = (problem(&clean, 1e-300), w.iter().map(|w| 1e9 * w).collect::<Vec<f64>>());
-    certificate(&problem.with_loss(PairLoss::Psi), &w) / (4.0 * 190.0)
+    objective_by_definition(&problem.with_loss(PairLoss::Psi), &w) / (4.0 * 190.0)
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn a_path_and_an_interruption() {
     let fits = pair_path(&psi, &lambdas, &SolveOptions::default(), &Control::default()).unwrap();
     let (last, single) = (fits.last().unwrap(), fit(&psi, 1e-6).1);
     assert_eq!(fits.len(), 3);
-    assert!((certificate(&psi, &last.w) - last.report.objective).abs() < 1e-12);
+    assert!((objective_by_definition(&psi, &last.w) - last.report.objective).abs() < 1e-12);
     assert!((last.report.objective / single.objective - 1.0).abs() < 0.1);
     assert_eq!(solve(&psi, &SolveOptions::default(), &canceled()).unwrap().report.stop, Stop::Interrupted);
     assert_eq!(pair_path(&psi, &lambdas, &SolveOptions::default(), &canceled()).unwrap().len(), 1);
@@ -97,10 +97,10 @@ fn a_path_and_an_interruption() {
 fn from_hinge(psi: &PairProblem<'_>) -> f64 {
     let hinge = psi.clone().with_loss(PairLoss::Hinge);
     let (mut w, _) = fit(&hinge, 1e-8);
-    let mut objective = certificate(psi, &w);
+    let mut objective = objective_by_definition(psi, &w);
     loop {
         let (next, _) = fit(&hinge.clone().with_linear_term(tangent(psi, &w)), 1e-8);
-        let value = certificate(psi, &next);
+        let value = objective_by_definition(psi, &next);
         if value >= objective * (1.0 - 1e-9) {
             return objective.min(value);
         }

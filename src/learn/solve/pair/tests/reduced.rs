@@ -6,7 +6,7 @@ use super::centered::shifted;
 use super::{Shape, blocks, cases, fit, problem, weights};
 use crate::base::Control;
 use crate::cost::loss::PairLoss;
-use crate::learn::solve::{Solution, SolveOptions, Stop, certificate};
+use crate::learn::solve::{Solution, SolveOptions, Stop, objective_by_definition};
 
 fn wide() -> impl Strategy<Value = Shape> {
     (any::<u64>(), 1..4usize, 0..14usize, 65..180usize, 1..12usize, 0.0..3.0).prop_map(
@@ -30,13 +30,13 @@ proptest! {
             let options = SolveOptions { tolerance: 1e-8, ..SolveOptions::default() };
             let direct = (options.solver.pair.unwrap().path)(&problem, &[problem.lambda], &options.rule(), &Control::default());
             let Solution { w: same, report: direct } = &direct[0];
-            let total = certificate(&problem, &vec![0.0; problem.dim]);
+            let total = objective_by_definition(&problem, &vec![0.0; problem.dim]);
             let done = matches!(report.stop, Stop::Converged | Stop::Empty) || report.gap <= 1e-14 * total;
             prop_assert!(done, "{report:?}");
             let scale = report.objective.abs().max(1e-3 * total);
             let slack = report.gap + direct.gap + 1e-11 * scale;
             prop_assert!((report.objective - direct.objective).abs() <= slack);
-            prop_assert!((certificate(&problem, &w) - report.objective).abs() <= 1e-11 * scale);
+            prop_assert!((objective_by_definition(&problem, &w) - report.objective).abs() <= 1e-11 * scale);
             let distance: f64 = w.iter().zip(same).map(|(x, y)| (x - y) * (x - y)).sum();
             prop_assert!(problem.lambda * distance <= 4.0 * slack, "{distance}");
         }
@@ -63,5 +63,5 @@ fn psi_with_few_documents() {
     let (start, _) = fit(&hinge, 1e-8);
     let (_, report) = fit(&psi, 1e-8);
     assert!(report.steps.len() > 1, "no pair in the wrong order");
-    assert!(report.objective < certificate(&psi, &start));
+    assert!(report.objective < objective_by_definition(&psi, &start));
 }

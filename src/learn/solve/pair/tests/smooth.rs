@@ -6,7 +6,7 @@ use super::centered::{shifted, vector};
 use super::{PairProblem, Shape, blocks, canceled, cases, fit, problem, shapes, weights};
 use crate::base::Control;
 use crate::cost::loss::{Loss, PairLoss, PairWeights};
-use crate::learn::solve::{Solution, SolveOptions, Stop, certificate, pair_path, solve};
+use crate::learn::solve::{Solution, SolveOptions, Stop, objective_by_definition, pair_path, solve};
 
 const LOSSES: [PairLoss; 2] = [PairLoss::SquaredHinge, PairLoss::Logistic];
 
@@ -42,7 +42,7 @@ proptest! {
             for problem in [plain.clone(), shifted(&plain, shape.seed, center, linear_term)] {
                 let (w, report) = fit(&problem, 1e-9);
                 prop_assert!(matches!(report.stop, Stop::Converged | Stop::Empty), "{report:?}");
-                let total = certificate(&plain, &vec![0.0; problem.dim]);
+                let total = objective_by_definition(&plain, &vec![0.0; problem.dim]);
                 let gap = plain_gap(&problem, &w);
                 prop_assert!(gap <= 1e-7 * report.objective.abs() + 1e-17 * total, "{gap:e} {report:?}");
                 prop_assert!(report.gap <= 1e-9 * report.objective.abs().max(1e-9 * total));
@@ -75,7 +75,9 @@ fn a_path_ends_where_single_fits_end() {
             let (_, cold) = fit(&single, 1e-7);
             assert_eq!(report.stop, Stop::Converged);
             assert!((report.objective - cold.objective).abs() <= 2e-7 * cold.objective);
-            assert!((certificate(&single, w) - report.objective).abs() <= 1e-10 * report.objective);
+            assert!(
+                (objective_by_definition(&single, w) - report.objective).abs() <= 1e-10 * report.objective
+            );
         }
     }
 }
@@ -124,7 +126,7 @@ fn an_interruption_and_a_limit_are_reported() {
     let options = SolveOptions { tolerance: 1e-12, max_iterations: 2, ..SolveOptions::default() };
     let Solution { w, report } = solve(&problem, &options, &Control::default()).unwrap();
     assert_eq!((report.stop, report.iterations, report.steps.len()), (Stop::IterationLimit, 2, 2));
-    assert!((certificate(&problem, &w) - report.objective).abs() <= 1e-12 * report.objective);
+    assert!((objective_by_definition(&problem, &w) - report.objective).abs() <= 1e-12 * report.objective);
 }
 
 #[test]
