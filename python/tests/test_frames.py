@@ -26,7 +26,7 @@ from data import DOCUMENTS, QUERIES, judgments
 from test_load import Incapable
 
 import sqlite_ltr
-from sqlite_ltr import _call, evaluate, info, rank, train
+from sqlite_ltr import _call, _engine, evaluate, info, rank, train
 
 # Warnings of trainings on data that are too easy.
 pytestmark = pytest.mark.filterwarnings("ignore:on validation ndcg", "ignore:lambda ", "ignore:ndcg@10 is")
@@ -290,10 +290,14 @@ class TestGroups:
         with pytest.raises(ValueError, match="either group or the query column"):
             fit(frame, group=[DOCUMENTS] * QUERIES)
 
-    def test_query_names_match_sql(self):
+    @pytest.mark.parametrize(
+        ("role", "expected"),
+        [("query", _call.QUERY_NAMES), ("doc", _engine._DOC_NAMES), ("relevance", _engine._RELEVANCE_NAMES)],
+    )
+    def test_names_of_roles_match_sql(self, role, expected):
         page = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "sources.md").read_text()
-        (names,) = re.findall(r"^\| query \| (.*?) \|", page, flags=re.MULTILINE)
-        assert tuple(re.findall(r"`(\w+)`", names)) == _call.QUERY_NAMES
+        (names,) = re.findall(rf"^\| {role} \| (.*?) \|", page, flags=re.MULTILINE)
+        assert tuple(re.findall(r"`(\w+)`", names)) == expected
 
     def test_groups_beside_the_argument_query(self):
         frame = pd.DataFrame(judgments()).rename(columns={"query_id": "search"})

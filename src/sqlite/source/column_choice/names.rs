@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::base::{Error, Result};
 use crate::sqlite::source::Source;
 
-/// Default names of each role, most specific first.
+/// Default names of each role, most specific first. `python/sqlite_ltr/_call.py` and `_engine.py` repeat the first three.
 pub(super) const NAMES: &[(&str, &[&str])] = &[
     ("query", &["query_id", "qid", "query", "user_id", "user"]),
     ("doc", &["doc_id", "docid", "document_id", "document", "doc", "item_id", "item"]),
