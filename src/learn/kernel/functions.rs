@@ -4,7 +4,10 @@ use super::def::{Fallback, Inner, KernelDef, ParameterDef};
 use crate::base::{POSITIVE, Rule};
 use crate::math::lanes::decays;
 
-const POSITIVE_OR_MEDIAN: Rule = Rule::Or(&[POSITIVE, Rule::OneOf(&["median"])]);
+/// The parameter of a kernel exp(-gamma q).
+const fn gamma(fallback: Fallback) -> ParameterDef {
+    ParameterDef { name: "gamma", rule: Rule::Or(&[POSITIVE, Rule::OneOf(&["median"])]), fallback }
+}
 
 // Polynomial kernel.
 //
@@ -67,11 +70,7 @@ pub const GAUSSIAN: KernelDef = KernelDef {
     name: "gaussian",
     formula: "exp(-gamma |x-z|^2)",
     source: "Aizerman, Braverman and Rozonoer 1964; Boser, Guyon and Vapnik 1992",
-    parameters: &[ParameterDef {
-        name: "gamma",
-        rule: POSITIVE_OR_MEDIAN,
-        fallback: Fallback::PerVariance(0.125),
-    }],
+    parameters: &[gamma(Fallback::PerVariance(0.125))],
     inner: Inner::SquaredDistance,
     positive_semidefinite: true,
     factorizes: true,
@@ -84,11 +83,7 @@ pub const LAPLACE_L1: KernelDef = KernelDef {
     name: "laplace_l1",
     formula: "exp(-gamma |x-z|_1)",
     source: "Schoenberg 1938; Rahimi and Recht 2007",
-    parameters: &[ParameterDef {
-        name: "gamma",
-        rule: POSITIVE_OR_MEDIAN,
-        fallback: Fallback::PerFeature(0.25),
-    }],
+    parameters: &[gamma(Fallback::PerFeature(0.25))],
     inner: Inner::Manhattan,
     positive_semidefinite: true,
     factorizes: true,
@@ -104,11 +99,7 @@ pub const LAPLACE: KernelDef = KernelDef {
     name: "laplace",
     formula: "exp(-gamma |x-z|)",
     source: "Schoenberg 1938",
-    parameters: &[ParameterDef {
-        name: "gamma",
-        rule: POSITIVE_OR_MEDIAN,
-        fallback: Fallback::PerDistance(0.25),
-    }],
+    parameters: &[gamma(Fallback::PerDistance(0.25))],
     inner: Inner::SquaredDistance,
     positive_semidefinite: true,
     factorizes: false,
