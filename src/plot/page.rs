@@ -8,22 +8,7 @@ use super::canvas::{escaped, shortened};
 const LONGEST: usize = 400;
 
 /// The style of the page, with colors for light and dark.
-const STYLE: &str = "\
-:root{color-scheme:light dark}*{box-sizing:border-box}\
-body{margin:0;background:#f3f5f8;color:#1c2430;font:15px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif}\
-main{max-width:1000px;margin:0 auto;padding:16px}h1{font-size:24px;line-height:1.25;margin:8px 0}\
-h2{font-size:18px;margin:32px 0 8px}h3{font-size:15px;margin:16px 0 4px}p{margin:4px 0 12px;max-width:70ch}\
-h1,h2,h3,p,li,td,th,dd{overflow-wrap:anywhere}.m{color:#5a6472}\
-.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(190px,1fr));gap:12px;margin:16px 0}\
-.tiles div,figure,.card{background:#fff;border-radius:8px}.tiles div{padding:10px 14px}.tiles dt{color:#5a6472;font-size:13px}\
-.tiles dd{margin:0;font-size:22px;font-weight:600;font-variant-numeric:tabular-nums}dl{margin:0}\
-.grid{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,380px),1fr));gap:16px;align-items:start}\
-figure{margin:0;overflow:hidden}figure svg{display:block;width:100%;max-width:560px;margin:0 auto}section>h3:first-child{margin-top:4px}.card{padding:8px 14px;overflow-x:auto}\
-table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}\
-th{font-size:13px;font-weight:500;color:#5a6472}td,th{padding:3px 10px 3px 0;text-align:left;vertical-align:top;\
-border-bottom:1px solid #e4e8ee}.r{text-align:right;white-space:nowrap}tr:last-child td{border-bottom:0}li{margin:4px 0}\
-@media(prefers-color-scheme:dark){body{background:#0c0f14;color:#e6e9ef}.m,.tiles dt,th{color:#a6afbd}\
-.tiles div,figure,.card{background:#14181f}td,th{border-color:#2a313c}}";
+const STYLE: &str = include_str!("page.css");
 
 /// How the cells of a column are aligned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
