@@ -58,23 +58,6 @@ impl Neighborhood {
         is_plain && is_large && is_scoring && is_centered() == Some(true) && fits()
     }
 
-    /// Coefficients of the functions fitted to these neighbors, for each lambda, largest first.
-    ///
-    /// # Errors
-    /// [`Error::Interrupted`]; [`Error::Memory`]; a lambda out of range.
-    pub fn streamed_path(
-        &self,
-        neighbors: &[Neighbor],
-        spec: &FitSpec,
-        map: &SingleMap,
-        lambdas: &[f64],
-        control: &Control,
-    ) -> Result<Vec<Vec<f64>>> {
-        let solutions = self.streamed_solutions(neighbors, spec, map, lambdas, control)?;
-        control.check()?;
-        solutions.into_iter().map(|solution| self.blocks.space.function(solution.w)).collect()
-    }
-
     /// The function of these neighbors.
     ///
     /// # Errors
@@ -86,7 +69,7 @@ impl Neighborhood {
         map: &SingleMap,
         control: &Control,
     ) -> Result<(Function, SolveReport)> {
-        let solution = self.streamed_solutions(neighbors, spec, map, &[spec.lambda], control)?.pop();
+        let solution = self.streamed_path(neighbors, spec, map, &[spec.lambda], control)?.pop();
         let Some(Solution { w, report }) = solution else {
             return Err(Error::Internal("a solver without an answer".to_owned()));
         };
@@ -97,7 +80,11 @@ impl Neighborhood {
         Ok((Function { weights, objective: report.objective, gap: report.gap }, report))
     }
 
-    fn streamed_solutions(
+    /// The solutions for these neighbors and each lambda, largest first.
+    ///
+    /// # Errors
+    /// [`Error::Memory`]; a lambda out of range.
+    pub fn streamed_path(
         &self,
         neighbors: &[Neighbor],
         spec: &FitSpec,

@@ -272,7 +272,10 @@ impl Session<'_> {
             };
             lambdas.iter().map(fit).collect::<Result<_>>()?
         } else if let Some(map) = streams {
-            let functions = neighborhood.streamed_path(&trial.neighbors, spec, map, lambdas, control)?;
+            let solutions = neighborhood.streamed_path(&trial.neighbors, spec, map, lambdas, control)?;
+            control.check()?;
+            let functions = solutions.into_iter().map(|solution| space.function(solution.w));
+            let functions = functions.collect::<Result<Vec<_>>>()?;
             let scores = streamed_scores(map, &functions, judge, &trial.queries, control)?;
             let values = |number: usize, scores: Vec<Vec<f64>>| {
                 control.check()?;
