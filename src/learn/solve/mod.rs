@@ -17,8 +17,8 @@ pub use factor::{
     no_solution,
 };
 pub use list::{
-    Cut, Gram, ListBlock, ListProblem, Rows, STOCHASTIC, Slabs, ball_path, eigenpairs, fits_single_precision,
-    l1_path, largest_l1_lambda, least_squares_of_sums, path as list_path, spectral_of_sums, spectral_path,
+    Cut, Gram, ListBlock, ListProblem, Rows, STOCHASTIC, Slabs, ball_path, fits_single_precision, l1_path,
+    largest_l1_lambda, least_squares_of_sums, path as list_path, spectral_of_sums, spectral_path,
     sphere_path,
 };
 pub use memory::{l1_bytes, least_squares_bytes, list_bytes, pair_bytes, plane_bytes, spectral_bytes};

@@ -12,7 +12,8 @@ use sqlite_ltr::internals::base::control::Control;
 use sqlite_ltr::internals::cost::loss::ListLoss;
 use sqlite_ltr::internals::data::Matrix;
 use sqlite_ltr::internals::learn::kernel::{FeatureMap, Kernel, MapOptions};
-use sqlite_ltr::internals::learn::solve::{Cut, ListBlock, ListProblem, Rows, eigenpairs, spectral_path};
+use sqlite_ltr::internals::learn::solve::{Cut, Gram, ListBlock, ListProblem, Rows, spectral_path};
+use sqlite_ltr::internals::math::eigen;
 use sqlite_ltr::internals::math::optim::Solution;
 
 const TOLERANCE: f64 = 1e-8;
@@ -125,7 +126,8 @@ fn eigenpairs_coefficients_and_scores() {
         let blocks = documents.weighted(&train, weighting);
         let problem = problem(map.dim(), &blocks);
         let rank = case["rank"].as_u64().unwrap() as usize;
-        let pairs = eigenpairs(&problem, &Control::default()).unwrap();
+        let gram = Gram::of(map.dim(), &problem.blocks).unwrap();
+        let pairs = eigen::symmetric(gram.matrix(), gram.dim(), &Control::default()).unwrap();
         assert_close(&pairs.values[..rank], &numbers(&case["eigenvalues"]), TOLERANCE, &what);
         assert!(pairs.values[rank..].iter().all(|value| value.abs() < 1e-12), "{what}");
         let fit = |cut: Cut, parameter: f64| {

@@ -90,11 +90,6 @@ impl DirectQuery {
         order.iter().zip(&self.a).map(|(&document, a)| a * self.b[document as usize]).sum()
     }
 
-    /// A(s) = max_pi F(pi) - M(pi) at scores s (l, finite).
-    pub fn augmented(&self, scores: &[f64]) -> f64 {
-        WORKSPACE.with_borrow_mut(|workspace| self.lists.maximize(scores, workspace))
-    }
-
     /// The maximizer of M that orders documents by b, equal ones as they came.
     pub fn ideal_order(&self) -> Vec<u32> {
         let mut order = Vec::new();

@@ -74,23 +74,6 @@ impl<'a> Factorization<'a> {
             + self.loss(&self.scores(&factors.users, &factors.items, factors.rank))
     }
 
-    /// Subgradients of the objective with respect to U and V.
-    pub fn gradients(&self, factors: &Factors, lambdas: [f64; 2]) -> (Vec<f64>, Vec<f64>) {
-        let scores = self.scores(&factors.users, &factors.items, factors.rank);
-        let mut slopes = vec![0.0; scores.len()];
-        self.value_at(&scores, &mut slopes);
-        let mut items = self.to_items(&slopes, &factors.users, factors.rank);
-        let mut users: Vec<f64> = factors.users.iter().map(|value| lambdas[0] * value).collect();
-        for (user, row) in users.chunks_mut(factors.rank).enumerate() {
-            for rating in self.ratings.of_user(user) {
-                let item = self.ratings.items[rating] as usize;
-                axpy(slopes[rating], &factors.items[item * factors.rank..][..factors.rank], row);
-            }
-        }
-        axpy(lambdas[1], &factors.items, &mut items);
-        (users, items)
-    }
-
     /// V_u u + b_u of one user.
     pub(super) fn user_scores(&self, user: usize, row: &[f64], items: &[f64]) -> Vec<f64> {
         let mut scores = self.user_products(user, row, items);

@@ -31,8 +31,8 @@ pub use least_squares::{LEAST_SQUARES, Slabs, fits_single_precision, path_of_sum
 pub use methods::{AUTO_ON_LISTS, BUNDLE, LBFGS, NEWTON_ON_LISTS};
 pub use path::path;
 pub use penalties::{
-    Cut, ball_path, eigenpairs, l1_path, largest_lambda as largest_l1_lambda, spectral_of_sums,
-    spectral_path, sphere_path,
+    Cut, ball_path, l1_path, largest_lambda as largest_l1_lambda, spectral_of_sums, spectral_path,
+    sphere_path,
 };
 pub use problem::ListProblem;
 pub use stochastic::STOCHASTIC;

@@ -9,8 +9,8 @@ use crate::cost::loss::Shape;
 use crate::learn::solve;
 use crate::math::optim::cutting_planes::{ball, l1::minimize_path};
 use crate::math::{
-    Best, Eigen, Factor, Method, Objective, Point, Solution, SolveReport, Step, Stop, StopRule, axpy, dot,
-    eigen, iterate, projected_gradient, solve_path, sum_of_absolutes,
+    Best, Factor, Method, Objective, Point, Solution, SolveReport, Step, Stop, StopRule, axpy, dot, eigen,
+    iterate, projected_gradient, solve_path, sum_of_absolutes,
 };
 
 // Least squares in the span of leading eigenfunctions (Xu, Fang & Wang 2014, theorem 7), in a space where functions are
@@ -102,15 +102,6 @@ fn kept(values: &[f64], cut: Cut, parameter: f64) -> usize {
         kept += 1;
     }
     kept.min(significant)
-}
-
-/// The eigenpairs of the empirical ranking operator of a problem, largest eigenvalue first.
-///
-/// # Errors
-/// A loss that is not quadratic; an interrupt.
-pub fn eigenpairs(problem: &ListProblem<'_>, control: &Control) -> Result<Eigen> {
-    let gram = Gram::of(problem.dim(), &problem.blocks)?;
-    eigen::symmetric(gram.matrix(), gram.dim(), control)
 }
 
 // Least squares and convex losses with the penalty lambda |w|_1 (Tibshirani 1996), which sets weights to exactly 0.
