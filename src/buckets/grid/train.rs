@@ -24,7 +24,7 @@ use crate::train::grid::measure::selection_tolerance;
 use crate::train::grid::spec::GridSpec;
 use crate::train::grid::train::{penalty_report, penalty_warning};
 use crate::train::select::{
-    Curve, FoldsBy, Searched, Selection, Split, TunedValue, argmax_smoothed, is_enough_data,
+    Curve, FoldsBy, Searched, Selection, Split, TunedValue, argmax_smoothed, enough_folds,
 };
 
 /// Numbers of tasks, after the statistics. Fits of folds come after the last.
@@ -133,10 +133,10 @@ impl Fits<'_> {
         let can_judge =
             |fold: &u32| informative(Part::Only(*fold)) > 0.0 && informative(Part::Without(*fold)) > 0.0;
         let mut folds: Vec<u32> = (0..FOLDS).filter(can_judge).collect();
-        // Folds of least squares cost nothing. For other losses one is enough, as in memory, if there are many rows.
+        // Folds of least squares cost nothing. For other losses few are enough, as in memory, if there are many rows.
         let numbers = statistics.documents() * self.space.dim() as f64;
-        if spec.loss.shape() != Shape::Quadratic && is_enough_data(informative(Part::All) as usize, numbers) {
-            folds.truncate(1);
+        if spec.loss.shape() != Shape::Quadratic {
+            folds.truncate(enough_folds(informative(Part::All) as usize, numbers, folds.len()));
         }
         let mut paths = Vec::new();
         for &fold in &folds {

@@ -99,7 +99,7 @@ pub struct HeldOut<'a> {
 
 impl<'a> HeldOut<'a> {
     /// A training's held-out data. `judged`: whether a query of a data set can be learned from; `source`: the data to validate
-    /// on, if set by the caller; `numbers`: see [`is_enough_data`](super::is_enough_data).
+    /// on, if set by the caller; `numbers`: see [`enough_folds`](super::enough_folds).
     ///
     /// # Errors
     /// As [`Folds::by_query`].

@@ -17,7 +17,7 @@ pub use report::{
 };
 pub use rules::{SelectionRule, Values};
 pub use split::{
-    FoldScores, Folds, fold_numbers, is_enough_data, numbers, parts_in_order, rating_folds, unjudged,
+    FoldScores, Folds, enough_folds, fold_numbers, numbers, parts_in_order, rating_folds, unjudged,
 };
 pub use split_values::in_order;
 pub use validation::{TunedValue, Validation, ValidationSpec, metric};

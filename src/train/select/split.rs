@@ -9,15 +9,18 @@ use crate::base::{Error, Result, Ticks, checkpoint};
 use crate::data::{Dataset, FoldKeys, Id};
 use crate::math::sort_items;
 
-/// Up to this number of judged queries, or of numbers, all queries are held out in turn. With more, the validated value
-/// has a smaller error, and the fits take longer (docs/adr/0024).
+/// Up to this number of judged queries all are held out in turn. With more, the validated value has a smaller error
+/// (docs/adr/0024).
 const FEW_QUERIES: usize = 200;
-const FEW_NUMBERS: f64 = 8e6;
 
-/// Whether one fold of the queries is enough to choose on. `numbers`: documents times function weights, times the passes
-/// over them in a fold's fits, relative to one convex function.
-pub fn is_enough_data(judged: usize, numbers: f64) -> bool {
-    judged > FEW_QUERIES && numbers > FEW_NUMBERS
+/// Numbers that the fits of all folds and the last fit read together, at most, unless there is one fold.
+const MOST_NUMBERS: f64 = 24e6;
+
+/// How many of the `folds` are enough to choose on: fewer for more data, down to one. `numbers`: documents times function
+/// weights, times the passes over them in a fold's fits, relative to one convex function.
+pub fn enough_folds(judged: usize, numbers: f64, folds: usize) -> usize {
+    let affordable = (MOST_NUMBERS / numbers).floor() - 1.0;
+    if judged <= FEW_QUERIES || affordable >= folds as f64 { folds } else { affordable.max(1.0) as usize }
 }
 
 /// Queries that the function of a fold did not see.
@@ -45,22 +48,23 @@ pub struct Folds {
 }
 
 impl Folds {
-    /// Holds out about `fraction` (above 0, below 1) of the judged queries at a time: each query once, or one fold alone if
-    /// it is enough for the `numbers` ([`is_enough_data`]).
+    /// Holds out about `fraction` (above 0, below 1) of the judged queries at a time: each query once, or as many folds as
+    /// are enough for the `numbers` ([`enough_folds`]).
     ///
     /// # Errors
     /// A single group, or a single value of the order, among all judged queries.
     pub fn by_query(data: &Dataset, judged: &[bool], fraction: f64, numbers: f64, seed: u64) -> Result<Self> {
         let n = judged.iter().filter(|judged| **judged).count();
         let size = (fraction * n as f64).ceil().clamp(1.0, (n as f64 - 1.0).max(1.0)) as usize;
-        let (count, is_one) = (n.div_ceil(size), is_enough_data(n, numbers));
+        let count = n.div_ceil(size);
+        let enough = enough_folds(n, numbers, count);
         if n < 2 || !data.fold_keys.order.is_empty() || !data.fold_keys.groups.is_empty() {
             let folds = Self::of_number(data, judged, count, seed)?;
-            return Ok(if is_one { folds.with_one() } else { folds });
+            return Ok(folds.with_last(enough));
         }
         let mut of_query = vec![None; data.n_queries()];
         for (index, query) in shuffled(&data.query_ids, judged, seed).into_iter().enumerate() {
-            of_query[query] = Some(index / size).filter(|fold| !is_one || *fold == 0);
+            of_query[query] = Some(index / size).filter(|fold| *fold < enough);
         }
         Ok(Self::of_numbers(of_query))
     }
@@ -113,12 +117,12 @@ impl Folds {
         Ok(Self { of_query, count, trained_from, by: FoldsBy::Order })
     }
 
-    /// The last fold alone.
-    fn with_one(mut self) -> Self {
-        let last = self.count - 1;
-        self.of_query.iter_mut().for_each(|fold| *fold = fold.filter(|fold| *fold == last).map(|_| 0));
-        self.trained_from.iter_mut().for_each(|from| *from = from.saturating_sub(last));
-        self.count = 1;
+    /// The last `count` folds, or all of fewer.
+    fn with_last(mut self, count: usize) -> Self {
+        let first = self.count.saturating_sub(count);
+        self.of_query.iter_mut().for_each(|fold| *fold = fold.and_then(|fold| fold.checked_sub(first)));
+        self.trained_from.iter_mut().for_each(|from| *from = from.saturating_sub(first));
+        self.count -= first;
         self
     }
 
@@ -321,10 +325,13 @@ mod tests {
     }
 
     #[test]
-    fn of_much_data_one_part_is_held_out_and_the_seed_matters() {
+    fn of_more_data_fewer_parts_are_held_out_and_the_seed_matters() {
         let folds =
             |numbers, seed| Folds::by_query(&queries(1000), &[true; 1000], 0.2, numbers, seed).unwrap();
-        assert_eq!(folds(1e6, 0).count, 5);
+        for (numbers, count) in [(4e6, 5), (4.1e6, 4), (5e6, 3), (8e6, 2), (8.1e6, 1), (1e9, 1)] {
+            let found = folds(numbers, 0);
+            assert_eq!((found.count, found.held_out(count - 1).len()), (count, 200));
+        }
         let first = folds(1e9, 0);
         assert_eq!((first.count, first.held_out(0).len()), (1, 200));
         assert_ne!(first, folds(1e9, 1));
