@@ -290,9 +290,6 @@ simd! {
         let inverse = 1.0 / delta;
         let mut pairs = Vec::new();
         for part in parts.iter() {
-            if centers.is_empty() && sorted_pass::is_long(part.block) {
-                return None;
-            }
             find_zone(part, accepted, scaled, inverse, centers, zone);
             if pairs.len() + zone.len() > most {
                 return None;

@@ -13,9 +13,8 @@ use crate::learn::solve::PairBlock;
 use crate::math::splits::Item;
 use crate::math::{Lanes, MERGE_COST, lanes, splits};
 
-/// Queries with more documents are long. One with fewer takes less time pair by pair with wide registers unless it has some
-/// thousand documents; one with more has too many pairs for multipliers.
-const SHORT: usize = 1 << 14;
+/// Queries with more documents are long. Those with fewer take less time pair by pair, with wide registers.
+const SHORT: usize = 1 << 11;
 
 /// Documents of a Hessian: of longer queries it is estimated from every second, third, ... document. Steps need no
 /// more, and gradients and gaps use all documents.
