@@ -24,6 +24,9 @@
 //! step. If steps stay short, the method alternates between zones: the width grows again until steps are long, and
 //! shrinks more slowly from there.
 //!
+//! H takes most of the time. On a path of several lambdas it is kept for the next step, round and lambda while steps decrease
+//! the gradient gap clearly (Shamanskii 1967), but not at a vertex, where it changes from step to step.
+//!
 //! The best w and the best alpha of all iterations are kept; alpha is also scaled by the theta that maximizes
 //! D(theta alpha).
 
@@ -49,6 +52,8 @@ const SHORTEN: f64 = 0.5;
 /// Factor of the width from one multiplier round to the next, and the smallest width.
 const MULTIPLIER_SHRINK: f64 = 0.5;
 const SMALLEST_MULTIPLIER_WIDTH: f64 = 1e-7;
+/// Factor of the gradient gap in one step up to which the Hessian is kept.
+const KEEP: f64 = 0.3;
 /// Factor of the previous round's Hessian from step to step, and the smallest factor used.
 const PREVIOUS_DECAY: f64 = 0.1;
 const SMALLEST_PREVIOUS: f64 = 1e-6;
@@ -74,6 +79,7 @@ const MOST_FAILURES: u32 = 4;
 const MOST_REFUTED: u32 = 4;
 
 /// The Hessian of the loss: a matrix, or few pairs with their weights.
+#[derive(Clone)]
 enum Curvature {
     Matrix(Vec<Lanes>),
     Pairs(Vec<ZonePair>),
@@ -137,8 +143,11 @@ pub(super) struct Hinge<'a, R> {
     /// Pairs in the zone of the last Hessian.
     zone_pairs: u64,
     pair_systems: PairSystems,
-    /// The last Hessian of this round.
+    /// The last Hessian of this round, and whether it serves the next step.
     hessian: Option<Curvature>,
+    is_kept: bool,
+    /// Whether several lambdas are solved.
+    is_path: bool,
     /// The Hessian of the previous round, with its factor.
     previous_hessian: Option<Curvature>,
     previous_factor: f64,
@@ -194,7 +203,7 @@ impl<'a, R: HingeRows> Newton<'a> for Hinge<'a, R> {
 }
 
 impl<'a, R: HingeRows> Hinge<'a, R> {
-    pub(super) fn new(state: State<'a, R>) -> Self {
+    pub(super) fn new(state: State<'a, R>, is_path: bool) -> Self {
         Self {
             smoothing_gap: 0.0,
             delta: 1.0,
@@ -208,6 +217,8 @@ impl<'a, R: HingeRows> Hinge<'a, R> {
             zone_pairs: 0,
             pair_systems: PairSystems::Unused,
             hessian: None,
+            is_kept: false,
+            is_path,
             previous_hessian: None,
             previous_factor: 0.0,
             may_stretch: state.penalty.is_plain(),
@@ -246,14 +257,18 @@ impl<'a, R: HingeRows> Hinge<'a, R> {
     fn newton_step(&mut self) -> bool {
         // 1. Hessian of the pairs in the zone; all other pairs are linear or zero.
         self.counters.in_round += 1;
-        self.find_hessian();
-        // 2. Newton direction and line search. If nothing decreases, the scores are recomputed; a Hessian in
-        // double precision may help, else the round ends.
+        if !self.is_kept {
+            self.find_hessian();
+        }
+        let before = self.state.gradient_gap;
+        // 2. Newton direction and line search. If nothing decreases, the scores are recomputed; a Hessian of this point or
+        // in double precision may help, else the round ends.
         let solution = self.newton_direction();
         let Some((step, decrement)) = solution.and_then(|solution| self.move_against(&solution)) else {
             self.refresh();
-            if self.precision == Precision::Single {
-                self.precision = Precision::Double;
+            if self.is_kept || self.precision == Precision::Single {
+                self.precision = if self.is_kept { self.precision } else { Precision::Double };
+                self.is_kept = false;
                 return false;
             }
             self.counters.failures += 1;
@@ -261,6 +276,7 @@ impl<'a, R: HingeRows> Hinge<'a, R> {
         };
         self.counters.failures = 0;
         self.count_idle();
+        self.is_kept = self.may_keep() && self.state.gradient_gap < KEEP * before;
         // 3. Several short steps in a row: a wider zone.
         self.counters.short = if step < SHORT_STEP { self.counters.short + 1 } else { 0 };
         let lost = self.counters.short >= SHORT_STEPS && !self.multipliers;
@@ -271,6 +287,11 @@ impl<'a, R: HingeRows> Hinge<'a, R> {
         self.has_settled(step, decrement) || self.counters.in_round >= MOST_STEPS_PER_ROUND
     }
 
+    /// Whether the Hessian may serve another point.
+    fn may_keep(&self) -> bool {
+        self.is_path && !self.multipliers && !self.is_vertex_problem()
+    }
+
     fn has_stalled(&self) -> bool {
         let Counters { idle, failures, refuted, .. } = self.counters;
         idle > PATIENCE || failures > MOST_FAILURES || refuted > MOST_REFUTED
@@ -279,7 +300,7 @@ impl<'a, R: HingeRows> Hinge<'a, R> {
     /// Starts again with matrices from the best w.
     fn give_up_pair_systems(&mut self) {
         self.pair_systems = PairSystems::GivenUp;
-        (self.hessian, self.previous_hessian) = (None, None);
+        (self.hessian, self.previous_hessian, self.is_kept) = (None, None, false);
         (self.multipliers, self.delta, self.previous_factor) = (false, 1.0, 0.0);
         self.counters = Counters { last_gap: f64::INFINITY, ..Counters::default() };
         self.state.space.clear_centers();
@@ -348,6 +369,7 @@ impl<'a, R: HingeRows> Hinge<'a, R> {
         self.counters.idle = 0;
         self.counters.growths += 1;
         self.counters.in_round = 0;
+        self.is_kept = false;
         self.delta = (GROWTH * self.delta).min(LARGEST_WIDTH);
         self.state.w.clone_from(&self.state.best.w);
         self.refresh();
@@ -357,13 +379,13 @@ impl<'a, R: HingeRows> Hinge<'a, R> {
     fn next_round(&mut self) {
         self.counters.in_round = 0;
         self.previous_factor = if self.hessian.is_none() { 0.0 } else { 1.0 };
-        self.previous_hessian = self.hessian.take();
+        self.previous_hessian = if self.is_kept { self.hessian.clone() } else { self.hessian.take() };
         if self.multipliers {
             self.state.space.update_centers(self.delta);
             self.delta = (MULTIPLIER_SHRINK * self.delta).max(SMALLEST_MULTIPLIER_WIDTH);
         } else if self.needs_multipliers() {
             self.last_width = self.delta;
-            self.multipliers = true;
+            (self.multipliers, self.is_kept) = (true, false);
             self.state.space.update_centers(self.delta);
             self.delta *= MULTIPLIER_START;
             self.refresh();

@@ -56,6 +56,6 @@ fn path(problem: &PairProblem<'_>, lambdas: &[f64], rule: &StopRule, control: &C
     match problem.loss {
         PairLoss::SquaredHinge => smooth(SquaredHinge::default(), state, lambdas),
         PairLoss::Logistic => smooth(Logistic, state, lambdas),
-        PairLoss::Hinge | PairLoss::Psi => all(Hinge::new(state), lambdas),
+        PairLoss::Hinge | PairLoss::Psi => all(Hinge::new(state, lambdas.len() > 1), lambdas),
     }
 }

@@ -118,7 +118,7 @@ pub fn solve_hinge(
     let asked = RemoteRows::new(totals, ask, matrix_of(moment, dim));
     let mut state = State::new(&problem, *rule, asked, control);
     state.start = start.map(lanes::from_slice);
-    Ok(run(&mut Hinge::new(state), lambda))
+    Ok(run(&mut Hinge::new(state, false), lambda))
 }
 
 /// The rows as answers.

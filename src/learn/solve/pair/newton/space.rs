@@ -27,6 +27,10 @@ const HESSIAN_BYTES: u64 = 1 << 26;
 /// Score space of a problem.
 pub(super) struct Space<'a> {
     chunks: Vec<Chunk<'a>>,
+    /// The point whose scores were computed from the features and are the accepted ones.
+    point: Option<Vec<Lanes>>,
+    /// The last pass of the hinge, if it was at the accepted point.
+    last_pass: Option<LastPass>,
     /// The documents with their products, if they are few and the products were needed.
     documents: Option<Documents<'a>>,
     /// Memory for the centers, if used.
@@ -34,6 +38,14 @@ pub(super) struct Space<'a> {
     /// Checked before every chunk. After a cancellation chunks are skipped, and results are meaningless.
     control: &'a Control,
     totals: Totals,
+}
+
+/// A pass of the hinge.
+struct LastPass {
+    delta: f64,
+    sums: PassSums,
+    /// X'g, once computed.
+    product: Option<Vec<Lanes>>,
 }
 
 /// Comparisons and multiplications of one pass over a query.
@@ -84,7 +96,7 @@ impl<'a> Space<'a> {
             chunk(parts);
         }
         let totals = Totals { width, dim, total_weight, pairs, pair_sum };
-        Self { chunks, documents: None, center_memory: None, control, totals }
+        Self { chunks, point: None, last_pass: None, documents: None, center_memory: None, control, totals }
     }
 
     /// Pass at (accepted scores) + step * Xd for a loss with a curvature.
@@ -135,8 +147,12 @@ impl Rows for Space<'_> {
         &self.totals
     }
 
-    /// Computes the scores of w from the features and accepts them.
+    /// Computes the scores of w from the features, unless they are the accepted ones, and accepts them.
     fn set_point(&mut self, w: &[Lanes]) {
+        if self.point.as_deref() == Some(w) {
+            return;
+        }
+        (self.point, self.last_pass) = (Some(w.to_vec()), None);
         self.each(|chunk| chunk::write_scores(&chunk.parts, w, &mut chunk.accepted));
     }
 
@@ -145,11 +161,19 @@ impl Rows for Space<'_> {
     }
 
     fn accept(&mut self) {
+        (self.point, self.last_pass) = (None, None);
         self.chunks.iter_mut().for_each(Chunk::accept);
     }
 
     fn transpose_times(&mut self) -> Vec<Lanes> {
-        self.folded(self.totals.width, |chunk, out| chunk::transpose_times(chunk, out))
+        let known = self.last_pass.as_ref().and_then(|last| last.product.clone());
+        let product = known.unwrap_or_else(|| {
+            self.folded(self.totals.width, |chunk, out| chunk::transpose_times(chunk, out))
+        });
+        if let Some(last) = &mut self.last_pass {
+            last.product = Some(product.clone());
+        }
+        product
     }
 
     fn moment(&mut self, precision: Precision) -> Vec<Lanes> {
@@ -159,7 +183,14 @@ impl Rows for Space<'_> {
 
 impl HingeRows for Space<'_> {
     fn pass(&mut self, step: f64, delta: f64) -> PassSums {
-        PassSums::total(&self.each(|chunk| chunk::pass(chunk, step, delta)))
+        let at_point = step.abs() <= 0.0;
+        let known = self.last_pass.as_ref().filter(|last| at_point && last.delta.total_cmp(&delta).is_eq());
+        if let Some(last) = known {
+            return last.sums;
+        }
+        let sums = PassSums::total(&self.each(|chunk| chunk::pass(chunk, step, delta)));
+        self.last_pass = at_point.then_some(LastPass { delta, sums, product: None });
+        sums
     }
 
     fn hessian(&mut self, delta: f64, precision: Precision) -> (Vec<Lanes>, u64) {
@@ -201,12 +232,15 @@ impl HingeRows for Space<'_> {
             let bytes = self.center_bytes() as u64;
             self.center_memory = Some(self.control.reserve_or_unwind(bytes, what, way_out));
         }
+        self.last_pass = None;
         self.each(|chunk| chunk::update_centers(chunk, delta));
     }
 
     fn clear_centers(&mut self) {
         self.chunks.iter_mut().for_each(Chunk::clear_centers);
-        self.center_memory = None;
+        if self.center_memory.take().is_some() {
+            self.last_pass = None;
+        }
     }
 }
 
