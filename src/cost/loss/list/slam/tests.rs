@@ -158,7 +158,9 @@ fn position_weights_that_weigh_nothing_or_contradict_a_measure_are_refused() {
         refused(serde_json::json!({ "position_weights": [0, 0.0] }))
             .ends_with("at least one of them above 0")
     );
-    assert!(refused(serde_json::json!({ "position_weights": [1, -1] })).contains("got [1.0, -1.0], expected"));
+    assert!(
+        refused(serde_json::json!({ "position_weights": [1, -1] })).contains("got [1.0, -1.0], expected")
+    );
     assert_eq!(
         refused(serde_json::json!({ "position_weights": [1], "measure": "ndcg" })),
         "option 'measure' does not work with option 'position_weights'; give one of them"
