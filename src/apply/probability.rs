@@ -1,6 +1,6 @@
 //! Reliability of predicted probabilities on judged documents.
 
-use super::measure::calibration;
+use super::calibration::calibration;
 use super::paired::t_quantile;
 use crate::cost::metric::StandardError;
 

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::measure::{Evaluation, METRIC_COST, evaluate, selected_rows};
+use super::measure::{Evaluation, METRIC_COST, evaluate};
+use super::ranked_rows::selected_rows;
 use crate::base::{Control, Result, bytes_of};
 use crate::cost::metric::{Metric, Undefined};
 use crate::data::{Dataset, Id, ListConstraint};
