@@ -8,7 +8,7 @@ pub mod guard;
 mod linked;
 pub mod probe;
 pub mod progress;
-pub mod retry_busy;
+mod retry_busy;
 pub mod run_limits;
 pub mod signature;
 pub mod sql;
