@@ -4,12 +4,14 @@ use serde_json::{Value, json};
 
 use super::algorithm::Trained;
 use super::baseline;
-use super::report::FEW_QUERIES;
 use super::select::{FEWEST_SHOWN, Gain, SelectionReport};
 use super::single_feature::CURRENT_ORDER;
 
 /// The key of reports.
 pub const KEY: &str = "evidence";
+
+/// With fewer informative queries a training should start at a baseline.
+pub const FEW_QUERIES: usize = 60;
 
 /// Facts known at the end of a training, besides the value of its metric.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,7 +61,7 @@ impl Compared {
         let with = &self.with;
         let difference = self.gain.map_or_else(String::new, |gain| {
             let ([low, high], queries) = (gain.interval(), gain.error.queries);
-            let few = if queries < FEWEST_SHOWN {
+            let few = if self.is_same && queries < FEWEST_SHOWN {
                 format!(" on {queries} held-out queries, which is too few: {FEWEST_SHOWN} can show a gain")
             } else {
                 String::new()

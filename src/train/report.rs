@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::ALGORITHMS;
 use super::algorithm::{AlgorithmDef, LogStep, Trained, TrainingSpec};
 use super::baseline;
-use super::evidence::Evidence;
+use super::evidence::{Evidence, FEW_QUERIES};
 use crate::base::{ColumnAdvice, Params};
 use crate::cost::loss;
 use crate::data::{Categories, Dataset, Id, ListConstraint, Quantities, QueryFeatureRule, is_part};
@@ -286,9 +286,6 @@ fn other_preset(algorithm: &AlgorithmDef, settings: &Value) -> Option<String> {
     }
     Some(format!("with {} this is the algorithm {}, not {}", options.join(", "), other.name, algorithm.name))
 }
-
-/// With fewer informative queries a training advises to give a baseline.
-pub const FEW_QUERIES: usize = 60;
 
 /// The number of queries with documents of different relevance.
 pub fn informative_queries(data: &Dataset) -> usize {
