@@ -208,7 +208,7 @@ impl Training {
         let may_have_baseline = {
             let options = self.options.clone().with(baseline::KEY, json!(""));
             let reads = (self.algorithm.reads)(baseline::KEY) && !options.has("missing");
-            reads && baseline.is_none() && (self.algorithm.parse)(&options).is_ok()
+            reads && baseline.is_none() && self.algorithm.spec(&options).is_ok()
         };
         let warning = |selection| single_feature::warning(selection, baseline, may_have_baseline, advice);
         let single_feature = trained.selection.as_ref().and_then(warning);
