@@ -67,8 +67,8 @@ def check_count():
     sql, commands = statements(EXAMPLE / "shop.sql")
     assert sql + commands <= 12, (sql, commands)
     page = (EXAMPLE / "README.md").read_text(encoding="utf-8")
-    assert f"{sql} statements of SQL and {commands} commands of the shell" in page, (sql, commands)
-    print(f"{sql} statements of SQL and {commands} commands of the shell")
+    assert f"{sql} SQL statements and {commands} shell commands" in page, (sql, commands)
+    print(f"{sql} SQL statements and {commands} shell commands")
 
 
 def connect(folder):
