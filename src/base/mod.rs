@@ -36,10 +36,11 @@ pub use memory::{
     FEWER_LANDMARKS, Memory, Reservation, bytes_of, grow, grown_bytes, heap_bytes, matrix_bytes, zeros,
 };
 pub use nearest_name::nearest;
+pub use parallel::cores;
 pub use param::{Defaults, Named, POSITIVE, Params, Rule, stored_model};
 pub(crate) use param::{
     LONGEST_VECTOR, Strict, each_element, json_problem, long_integer, most_elements, named, numbers,
     text_number, whole_number,
 };
-pub use run::{HAS_THREADS, POLL_INTERVAL, cores, on_pool, unwound};
+pub use run::{HAS_THREADS, POLL_INTERVAL, on_pool, unwound};
 pub use temporary_file::TemporaryFile;

@@ -7,6 +7,11 @@ use rayon::prelude::*;
 
 use crate::base::Result;
 
+/// Number of threads that the machine can run in parallel.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// Number of threads that share the loops of the calling thread: 1 outside of a pool.
 pub fn threads() -> usize {
     // Without a pool rayon would start its global one, which forked child processes wait for forever.

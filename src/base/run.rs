@@ -15,11 +15,6 @@ pub const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Whether the platform has threads. Without them all work runs on the calling thread.
 pub const HAS_THREADS: bool = !cfg!(target_family = "wasm");
 
-/// Number of threads that the machine can run in parallel.
-pub fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
-
 /// Runs `work` on a pool of `threads` threads. An error of `poll` cancels the work and becomes the result.
 ///
 /// # Errors

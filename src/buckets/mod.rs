@@ -10,7 +10,8 @@ mod grid;
 mod judgments;
 pub mod pack;
 mod replay;
-pub mod rounds;
+mod round;
+pub mod state;
 mod sums;
 #[cfg(test)]
 mod tests;

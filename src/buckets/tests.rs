@@ -2,7 +2,8 @@ use proptest::prelude::*;
 
 use super::bytes::BODY;
 use super::replay::Replay;
-use super::sums::{BucketSums, Round};
+use super::round::Round;
+use super::sums::BucketSums;
 use super::{Answer, Kind, pack};
 use crate::base::Error;
 use crate::data::{Dataset, DatasetBuilder, Id, NewRow, QueryValues};

@@ -18,7 +18,7 @@ use super::matrix::{ColumnGroup, Matrix, shaped};
 use super::missing::{Missing, MissingValues};
 use super::quantity::Outcome;
 use super::query_columns::QueryValue;
-use super::text_values::{MOST_DISTINCT, ValueCount};
+use super::value_limits::{MOST_DISTINCT, ValueCount};
 use crate::base::{Error, Reservation, Result, Ticks, bytes_of};
 use crate::data::ListConstraint;
 use crate::math::{Element, compare, sort_indices, sort_items};

@@ -29,8 +29,8 @@ mod query_features;
 mod ratings;
 mod same_text;
 mod scaling;
-mod text_values;
 mod unknown_values;
+mod value_limits;
 
 pub use arrange::{ListConstraint, RowGroup, Slots, push_down, push_down_unselected, select_diverse};
 pub use builder::DatasetBuilder;
@@ -68,5 +68,5 @@ pub use query_features::{GivenDistances, QueryFeatureKind, QueryFeatureRule, Que
 pub use ratings::Ratings;
 pub use same_text::{ids_written_in_two_ways, one_in_sql, spelling_variants};
 pub use scaling::{Scaling, ScalingKind, VALUE_COST, mean_and_factor_of};
-pub use text_values::MOST_DISTINCT;
 pub use unknown_values::UnknownValues;
+pub use value_limits::MOST_DISTINCT;

@@ -51,6 +51,8 @@ pub struct Baseline {
     pub weight: f64,
     /// Whether the judgments contradict its order: s is the smallest one.
     pub is_contradicted: bool,
+    /// Whether they show that the opposite order is better.
+    is_reversed: bool,
 }
 
 impl BaselineSpec {
@@ -105,7 +107,8 @@ impl BaselineSpec {
         let smallest = FRACTION * minimum(|s| slope(&loss, data, &grades, s, control))?;
         let weight = minimum(|s| slope(&loss, data, &b, s, control))?.max(smallest);
         let is_contradicted = weight <= smallest;
-        Ok(Baseline { text: self.text.clone(), feature, factor, weight, is_contradicted })
+        let is_reversed = is_contradicted && is_reversed(data, &b);
+        Ok(Baseline { text: self.text.clone(), feature, factor, weight, is_contradicted, is_reversed })
     }
 }
 
@@ -162,13 +165,13 @@ impl Baseline {
         (KEY.to_owned(), Value::Object(report))
     }
 
-    /// A warning about judgments that contradict it.
+    /// A warning about judgments that show the opposite order to be better.
     pub fn warning(&self) -> Option<String> {
         let text = &self.text;
-        self.is_contradicted.then(|| {
+        self.is_reversed.then(|| {
             let other = text.strip_prefix('-').map_or_else(|| format!("-{text}"), str::to_owned);
             format!(
-                "the judgments contradict or hardly support the order of the baseline \"{text}\"; if lower values are better, set \"baseline\": \
+                "documents with lower values of the baseline \"{text}\" have higher grades; if lower values are better, set \"baseline\": \
                  \"{other}\""
             )
         })
@@ -180,6 +183,21 @@ fn deviation(values: &[f64]) -> f64 {
     let n = values.len().max(1) as f64;
     let mean = values.iter().sum::<f64>() / n;
     (values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / n).sqrt()
+}
+
+/// Whether the mean covariance of b and the grades within queries is more than two standard errors below 0.
+fn is_reversed(data: &Dataset, b: &[f64]) -> bool {
+    let covariance = |query: usize| {
+        let (grades, b) = (data.labels(query), &b[data.rows(query)]);
+        let n = grades.len() as f64;
+        let mean = grades.iter().sum::<f64>() / n;
+        grades.iter().zip(b).map(|(grade, b)| (grade - mean) * b).sum::<f64>() / n
+    };
+    let covariances: Vec<f64> =
+        (0..data.n_queries()).map(covariance).filter(|covariance| covariance.abs() > 0.0).collect();
+    let n = covariances.len() as f64;
+    let mean = covariances.iter().sum::<f64>() / n;
+    mean + 2.0 * deviation(&covariances) / (n - 1.0).sqrt() < 0.0
 }
 
 /// A smooth loss, or one of pairs, instead of others.

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use serde::{Deserialize, Serialize};
 
 use super::columns::Column;
-use super::levels::{LevelSplits, MAX_DEPTH, levels};
+use super::score_layout::{LevelSplits, MAX_DEPTH, levels};
 use crate::base::{Result, Ticks, bytes_of, require};
 use crate::math::{compare, sort_items};
 

@@ -7,7 +7,7 @@
 //! of a leaf (Friedman 2001, algorithm 2) omits the second term, which makes only differences within queries
 //! count.
 
-use super::{levels::MAX_DEPTH, rows::Shard};
+use super::{rows::Shard, score_layout::MAX_DEPTH};
 use crate::base::{Control, Error, Result, parallel};
 use crate::math::{LANES, Lanes, factor_and_solve, lanes};
 

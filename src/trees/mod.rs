@@ -12,11 +12,11 @@ pub mod general;
 mod histogram;
 mod learning_rate;
 mod leaves;
-mod levels;
 mod monotone;
 mod objective;
 mod parts;
 mod rows;
+mod score_layout;
 mod scores;
 #[cfg(test)]
 mod tests;
@@ -26,7 +26,7 @@ pub use forest::{Forest, Split};
 pub use {
     bins::{Binned, MAX_BINS},
     boost::{Boosting, Fitted, Prepared, RowWeights, TreeOptions},
-    levels::MAX_DEPTH,
     parts::{BinnedParts, EdgeSample},
     rows::Targets,
+    score_layout::MAX_DEPTH,
 };

@@ -8,8 +8,8 @@
 
 use std::ops::Range;
 
-use super::levels::MAX_DEPTH;
 use super::objective::QueryObjective;
+use super::score_layout::MAX_DEPTH;
 use crate::base::checkpoint;
 use crate::cost::loss::{Loss, Shape};
 use crate::math::Random;

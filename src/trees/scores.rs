@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::Forest;
 use super::columns::{BLOCK, Column, Keyed, find_bins};
-use super::levels::{LevelSplits, MOST_COLUMNS};
+use super::score_layout::{LevelSplits, MOST_COLUMNS};
 use crate::base::{Control, Result};
 use crate::data::{Matrix, Slice};
 use crate::math::{BYTES, Element, PART, simd};
@@ -158,7 +158,7 @@ simd! {
 #[cfg(test)]
 mod tests {
     use super::super::Split;
-    use super::super::levels::MAX_DEPTH;
+    use super::super::score_layout::MAX_DEPTH;
     use super::*;
 
     #[test]

@@ -131,7 +131,7 @@ fn a_gain_by_a_counter_is_not_shown() {
         if report["baseline"]["alone"] == false {
             assert!(warnings.contains("but on clicks that \\\"rate\\\" follows"), "{algorithm}: {warnings}");
         }
-        let advice = warnings.split("with the options '").nth(1).and_then(|rest| rest.split("'").next());
+        let advice = warnings.split("with the options '").nth(1).and_then(|rest| rest.split('\'').next());
         let mut options: Value =
             serde_json::from_str(&advice.expect("options").replace("\\\"", "\"")).unwrap();
         options["baseline"] = json!("bm25");

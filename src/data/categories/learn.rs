@@ -17,7 +17,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::super::text_values::{FEWEST_QUERIES, FEWEST_ROWS, LONGEST_VALUE, MOST_DISTINCT, ValueCount};
+use super::super::value_limits::{FEWEST_QUERIES, FEWEST_ROWS, LONGEST_VALUE, MOST_DISTINCT, ValueCount};
 use super::means::{self, LearnedMeans, Means, NO_VALUE};
 use super::{Category, RowsOfCodes};
 use crate::base::{Ticks, bytes_of, grown_bytes};

@@ -44,6 +44,7 @@ pub enum Unread {
 impl Unread {
     /// The reason if other rows have plain numbers: then a word that may scale is not the same in all rows. `example`: one of
     /// the texts.
+    #[must_use]
     pub fn among_numbers(self, example: &str) -> Self {
         let mut found = String::new();
         let around = shape(example, &mut found).and_then(|_| found.split_once(NUMBER));

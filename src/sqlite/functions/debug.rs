@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::base::Result;
+use crate::base::{Result, cores};
 use crate::sqlite::functions::fts;
 use crate::sqlite::glue::progress::running;
 use crate::sqlite::glue::{Output, PURE, ScalarCall, ScalarFunction};
@@ -23,7 +23,7 @@ fn debug(call: &ScalarCall<'_>) -> Result<Output> {
         "fts5": fts5,
         "built": if cfg!(feature = "loadable") { "loadable" } else { "static" },
         "target": format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS),
-        "threads": std::thread::available_parallelism().map_or(1, usize::from),
+        "threads": cores(),
         "models_kept": call.state.models_kept(),
         "fits_kept": call.state.fits.functions(),
         "progress": running(),

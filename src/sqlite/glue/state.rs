@@ -12,7 +12,7 @@ use super::probe::Database;
 use crate::apply::FitCache;
 use crate::base::parallel::lock;
 use crate::base::{BoundedCache, Error, Reservation, Result};
-use crate::buckets::rounds;
+use crate::buckets::state;
 use crate::data::Id;
 use crate::model::{Key, Model};
 
@@ -71,7 +71,7 @@ pub struct State {
     /// Whether the first attempt failed.
     fts5_was_late: AtomicBool,
     /// The last training in buckets, and its bytes.
-    round: Mutex<Option<(Vec<u8>, Arc<rounds::State>)>>,
+    round: Mutex<Option<(Vec<u8>, Arc<state::State>)>>,
 }
 
 impl State {
@@ -145,11 +145,11 @@ impl State {
     ///
     /// # Errors
     /// Bytes that are not a state.
-    pub fn round(&self, bytes: &[u8]) -> Result<Arc<rounds::State>> {
+    pub fn round(&self, bytes: &[u8]) -> Result<Arc<state::State>> {
         if let Some((_, round)) = lock(&self.round).as_ref().filter(|(known, _)| known == bytes) {
             return Ok(Arc::clone(round));
         }
-        let round = Arc::new(rounds::State::from_bytes(bytes)?);
+        let round = Arc::new(state::State::from_bytes(bytes)?);
         *lock(&self.round) = (bytes.len() <= MAX_ROUND_BYTES).then(|| (bytes.to_vec(), Arc::clone(&round)));
         Ok(round)
     }

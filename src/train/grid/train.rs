@@ -241,7 +241,7 @@ impl Session<'_> {
         let limits = (if is_given { used } else { 0.0 }, f64::INFINITY);
         match self.spec.penalty {
             Penalty::Ridge | Penalty::Threshold | Penalty::L1 => {
-                Searched { center, limits, ..Searched::new("lambda", used) }
+                Searched { limits, center, ..Searched::new("lambda", used) }
             }
             Penalty::Components => Searched { limits: (1.0, dim), ..Searched::new("components", used) },
             Penalty::Ball | Penalty::Sphere => Searched::new("radius", used),

@@ -2,7 +2,7 @@
 //! scores them several times as fast.
 
 use super::forest::{GeneralForest, Kind, Oblivious};
-use crate::trees::levels::MAX_DEPTH;
+use crate::trees::score_layout::MAX_DEPTH;
 use crate::trees::{Forest, Split};
 
 /// The same trees, if all are oblivious. The first tree is the start of the sums, so that scores have the same bits.

@@ -6,7 +6,7 @@ use rusqlite::types::ValueRef;
 use serde_json::Value;
 
 use crate::base::{Error, Params, Result};
-use crate::buckets::rounds::Columns;
+use crate::buckets::state::Columns;
 use crate::model::TrainingColumns;
 use crate::sqlite::glue::{describe, whole_of};
 use crate::sqlite::source::is_default_name;

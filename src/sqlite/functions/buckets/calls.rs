@@ -2,7 +2,7 @@
 
 use super::arguments::{blob, columns, one_setting, whole};
 use crate::base::{Control, Error, Memory, Params, Result};
-use crate::buckets::rounds::State;
+use crate::buckets::state::State;
 use crate::buckets::{Answer, Kind};
 use crate::data::{bucket_of, check_buckets};
 use crate::sqlite::glue::{

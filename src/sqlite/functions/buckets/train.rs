@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::arguments::{blob, columns, named, one_setting, whole};
 use crate::base::{Control, Error, Memory, Params, Reservation, Result, cores, parallel};
-use crate::buckets::rounds::{Columns, State};
+use crate::buckets::state::{Columns, State};
 use crate::buckets::{self, Answer, pack};
 use crate::data::{RowOrder, check_buckets, position_names};
 use crate::sqlite::functions::training::{

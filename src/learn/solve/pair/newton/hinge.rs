@@ -128,6 +128,7 @@ struct Counters {
 }
 
 /// A fit; kept from one lambda of a path to the next.
+#[expect(clippy::struct_excessive_bools, reason = "independent facts about the iteration")]
 pub(super) struct Hinge<'a, R> {
     pub(super) state: State<'a, R>,
     /// sum of c max(u, 0) - sum of alpha u at w.
