@@ -1,7 +1,8 @@
 """What training on clicks reaches: benches/clicks_quality.py LIBRARY DATA [SEEDS]
 
-The first day of a search box: clicks_quality.py first LIBRARY DATABASE DRAW..., with a database of `benches/data text`;
-`clicks_quality.py first-summary COLUMN,... FILE...` makes a table from the JSON lines. See `first_day`.
+The first day of a search box: clicks_quality.py first LIBRARY DATABASE DRAW... [COLUMN=VALUE...], with a database of
+`benches/data text`; only cells with one of the values of each column named run. `clicks_quality.py first-summary COLUMN,...
+FILE...` makes a table from the JSON lines. See `first_day`.
 
 Simulated clicks on MQ2008 and the MSLR sample (DATA is the folder of `LTR_DATA`). A ranker trained on 1 % of the training
 queries ranks all documents; 100,000 impressions of random training queries; users look at rank r with probability r^-eta,
@@ -12,6 +13,7 @@ counting 0. For every training lambda is chosen on the judged validation queries
 Needs numpy and lightgbm. Prints JSON lines; `clicks_quality.py summary FILE` makes the table from them.
 """
 
+import itertools
 import json
 import random
 import sqlite3
@@ -311,7 +313,7 @@ def judged(db, lists, counter):
     )
 
 
-def first_day(db, path, draw):
+def first_day(db, path, draw, only):
     """Half of the queries search, and see the ten best of bm25. Users look at rank r with probability 1 / r, or go down until
     satisfied, or look at the first five. The other half of the queries measures by true grades: all candidates in the order of
     the model, and only the ten that a search shows. x is a column that knows more than the text."""
@@ -332,16 +334,21 @@ def first_day(db, path, draw):
                ltr_ndcg(grade, bm25, 10) AS served
           FROM ltr_rank('m', 'SELECT query_id, doc_id, doc_clicks, {features} FROM test') JOIN test USING (query_id, doc_id)
          GROUP BY query_id)"""
-    for shuffled, lists, users in [(o, n, u) for o in ORDERS for n in LISTS for u in USERS]:
+
+    def kept(column, values):
+        return [value for value in values if str(value) in only.get(column, [str(value)])]
+
+    logs = itertools.product(kept("shuffled", ORDERS), kept("lists", LISTS), kept("users", USERS))
+    for shuffled, lists, users in logs:
         first_log(db, random.Random(f"{draw} {shuffled} {lists} {users}"), searched, shuffled, lists, users)
-        for counter in COUNTERS:
+        for counter in kept("counter", COUNTERS):
             judged(db, lists, counter)
             ignored = [] if counter.startswith(("same", "other")) else ["doc_clicks"]
             ignored += [] if counter.endswith("x") else ["x"]
-            for name, given in TRAININGS.items():
+            for name in kept("training", TRAININGS):
                 grade = "grade AS relevance" if name == "true grades" else "relevance, doc_weight, determined"
                 source = f"SELECT query_id, doc_id, {grade}, doc_clicks, {features} FROM judged JOIN cands USING (query_id, doc_id)"
-                options = json.dumps({"name": "m", "threads": 1, "columns": {"ignore": ignored}} | given)
+                options = json.dumps({"name": "m", "threads": 1, "columns": {"ignore": ignored}} | TRAININGS[name])
                 algorithm = "list_net" if name == "true grades" else name.split(",")[0]
                 cell = {"counter": counter, "shuffled": shuffled, "lists": lists, "users": users, "draw": draw, "training": name}
                 try:
@@ -377,11 +384,14 @@ def first_summary(files, by):
 
 def main():
     if sys.argv[1] == "first":
-        for draw in sys.argv[4:]:
+        only = defaultdict(list)
+        for column, value in [text.split("=", 1) for text in sys.argv[4:] if "=" in text]:
+            only[column].append(value)
+        for draw in [text for text in sys.argv[4:] if "=" not in text]:
             db = sqlite3.connect(":memory:")
             db.enable_load_extension(True)
             db.load_extension(sys.argv[2])
-            first_day(db, sys.argv[3], int(draw))
+            first_day(db, sys.argv[3], int(draw), only)
         return
     if sys.argv[1] == "first-summary":
         first_summary(sys.argv[3:], sys.argv[2].split(","))
