@@ -45,7 +45,7 @@ impl Compared {
                 let with = format!("the baseline \"{}\"", of["column"].as_str()?);
                 (with, selection.gain, of["alone"] == true)
             }
-            (None, Some(best)) => (format!("{}, the best column", best.order_by), Some(best.gain?), false),
+            (None, Some(best)) => (best.order_by.clone(), Some(best.gain?), false),
             (None, None) => return None,
         };
         Some(Self { with, gain, is_same, follow_clicks: follow_clicks.to_vec(), is_undetermined })
@@ -110,7 +110,11 @@ impl Evidence {
     /// A warning if the model is not shown to be better. `may_have_baseline`: whether the training accepts one, and has none.
     pub fn doubt(&self, may_have_baseline: bool) -> Option<String> {
         let compared = self.compared.as_ref().filter(|compared| !compared.is_shown())?;
-        let way_out = if may_have_baseline { CURRENT_ORDER } else { "more judged queries may show a gain" };
+        let way_out = match (may_have_baseline, compared.is_undetermined) {
+            (true, _) => CURRENT_ORDER,
+            (false, true) => "clicks on lists in another order may show a gain",
+            (false, false) => "more judged queries may show a gain",
+        };
         Some(format!("{}; {way_out}", compared.text()))
     }
 
