@@ -1,4 +1,4 @@
-//! Documents with features, query by query, as the caller passes them.
+//! The data set that a caller passes to the Rust API: documents with features, grouped by query.
 
 use ndarray::Array2;
 
@@ -6,7 +6,7 @@ use super::features::{CategoryValues, Features};
 use crate::base::{Error, Result};
 use crate::data::{self, Id, QueryValue, is_weight};
 
-/// A data set's name in messages.
+/// The name of a data set in error messages.
 pub(super) const SOURCE: &str = "Dataset";
 
 /// One document of a query, for [`Dataset::from_rows`].
@@ -19,18 +19,18 @@ pub(super) const SOURCE: &str = "Dataset";
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Document {
-    /// The query.
+    /// The id of the query that the document belongs to.
     pub query_id: Id,
     /// Feature values; NaN means missing.
     pub features: Vec<f64>,
-    /// The id of the document; without ids, documents are numbered within their query.
+    /// The document's id. If no document has an id, documents are numbered within their query.
     pub doc_id: Option<Id>,
-    /// Relevance grade; needed for training and evaluation.
+    /// The relevance grade; required for training and evaluation.
     pub relevance: Option<f64>,
 }
 
 impl Document {
-    /// Creates a document of this query, without id and relevance.
+    /// Creates a document for this query, without an id or a relevance grade.
     pub fn new(query_id: impl Into<Id>, features: Vec<f64>) -> Self {
         Self { query_id: query_id.into(), features, doc_id: None, relevance: None }
     }
@@ -48,9 +48,9 @@ impl Document {
     }
 }
 
-/// Documents grouped by query, to train, rank and evaluate.
+/// Documents grouped by query, for training, ranking and evaluation.
 ///
-/// One row per document. Rows of a query need not be adjacent. Row order does not affect models, except with the
+/// Each row is one document. The rows of a query need not be adjacent. The order of rows affects a model only with the
 /// algorithm `perceptron`. All values are checked on construction.
 ///
 /// ```
@@ -75,17 +75,18 @@ pub struct Dataset {
     pub(super) weights: Option<Vec<f64>>,
     pub(super) doc_weights: Option<Vec<f64>>,
     pub(super) query_names: Vec<String>,
-    /// (rows, number of `query_names`).
+    /// Shape: rows x number of `query_names`.
     pub(super) query_features: Array2<QueryValue>,
     pub(super) groups: Option<Vec<Id>>,
-    /// The columns of the options `split_by` and `group_by`.
+    /// The values of the columns that the options `split_by` and `group_by` name in SQL.
     pub(super) fold_columns: [Option<Vec<Id>>; 2],
     pub(super) categories: Vec<CategoryValues>,
 }
 
 impl Dataset {
-    /// Creates a data set of judged documents: features (documents x features), and the query and relevance grade of
-    /// each row. Features are identified by position unless [`with_feature_names`](Self::with_feature_names) names them.
+    /// Creates a data set of judged documents from a feature matrix with one row per document, and the query id and
+    /// relevance grade of each row. Features are identified by position unless
+    /// [`with_feature_names`](Self::with_feature_names) names them.
     ///
     /// ```
     /// use sqlite_ltr::Dataset;
@@ -100,7 +101,7 @@ impl Dataset {
     /// ```
     ///
     /// # Errors
-    /// Numbers of rows that differ; a relevance that is not finite; infinite features.
+    /// If the arguments differ in their number of rows, a relevance grade is not finite, or a feature is infinite.
     pub fn from_arrays(
         features: impl Into<Features>,
         query_ids: impl IntoIterator<Item = impl Into<Id>>,
@@ -113,7 +114,7 @@ impl Dataset {
         Ok(data)
     }
 
-    /// Creates a data set of documents to rank, without relevance.
+    /// Creates a data set of documents to rank, without relevance grades.
     ///
     /// ```
     /// use sqlite_ltr::Dataset;
@@ -125,7 +126,7 @@ impl Dataset {
     /// ```
     ///
     /// # Errors
-    /// Numbers of rows that differ; infinite features.
+    /// If the arguments differ in their number of rows, or a feature is infinite.
     pub fn unjudged(
         features: impl Into<Features>,
         query_ids: impl IntoIterator<Item = impl Into<Id>>,
@@ -150,8 +151,8 @@ impl Dataset {
         })
     }
 
-    /// Creates a data set from single documents, with named features. Either all rows have an id, or none; the same
-    /// holds for relevance.
+    /// Creates a data set with named features from single documents. Either all documents or none must have an id, and
+    /// either all or none must have a relevance grade.
     ///
     /// ```
     /// use sqlite_ltr::{Dataset, Document};
@@ -166,8 +167,8 @@ impl Dataset {
     /// ```
     ///
     /// # Errors
-    /// A row whose number of features differs, or without an id or relevance that other rows have; errors of
-    /// [`from_arrays`](Self::from_arrays).
+    /// If a document's number of features differs from the number of names, or only some documents have an id or a
+    /// relevance grade; also the errors of [`from_arrays`](Self::from_arrays).
     pub fn from_rows(
         names: impl IntoIterator<Item = impl Into<String>>,
         rows: impl IntoIterator<Item = Document>,
@@ -193,8 +194,8 @@ impl Dataset {
         data.with_feature_names(names)
     }
 
-    /// Creates a data set of item ratings for the algorithm `cofi_rank`, which needs no features. Users are the queries,
-    /// items the documents.
+    /// Creates a data set of item ratings for the algorithm `cofi_rank`, which needs no features. Users take the place
+    /// of queries, and items take the place of documents.
     ///
     /// ```
     /// use sqlite_ltr::Dataset;
@@ -205,7 +206,7 @@ impl Dataset {
     /// ```
     ///
     /// # Errors
-    /// Numbers of rows that differ; a rating that is not finite.
+    /// If the arguments differ in length, or a rating is not finite.
     pub fn from_ratings(
         users: impl IntoIterator<Item = impl Into<Id>>,
         items: impl IntoIterator<Item = impl Into<Id>>,
@@ -214,8 +215,9 @@ impl Dataset {
         Self::from_arrays(Array2::<f64>::zeros((ratings.len(), 0)), users, ratings)?.with_doc_ids(items)
     }
 
-    /// Creates a data set of user-item pairs without ratings, for the algorithm `cofi_rank` with the option `"feedback":
-    /// "implicit"`. A pair counts once per row; to give counts instead, use [`from_ratings`](Self::from_ratings).
+    /// Creates a data set of user-item pairs without ratings, for the algorithm `cofi_rank` with the option
+    /// `"feedback": "implicit"`. Each row counts as one occurrence of the pair; to pass counts instead, use
+    /// [`from_ratings`](Self::from_ratings).
     ///
     /// ```
     /// use sqlite_ltr::{Dataset, RecommendOptions, Trainer};
@@ -228,7 +230,7 @@ impl Dataset {
     /// ```
     ///
     /// # Errors
-    /// Numbers of rows that differ.
+    /// If the arguments differ in length.
     pub fn from_pairs(
         users: impl IntoIterator<Item = impl Into<Id>>,
         items: impl IntoIterator<Item = impl Into<Id>>,
@@ -238,8 +240,8 @@ impl Dataset {
         Self::from_ratings(users, items, &ones)
     }
 
-    /// Reads LETOR or SVMlight text: `grade qid:ID index:value ... # comment`. Features are numbered from 1, and absent
-    /// ones are 0. `docid = ID` in the comment sets the document's id.
+    /// Reads LETOR or SVMlight text: `grade qid:ID index:value ... # comment`. Features are numbered from 1; features
+    /// that a line does not list are 0. `docid = ID` in the comment sets the document's id.
     ///
     /// ```
     /// use sqlite_ltr::Dataset;
@@ -251,16 +253,16 @@ impl Dataset {
     /// ```
     ///
     /// # Errors
-    /// A line that does not have this form, with its number; text that cannot be read.
+    /// If a line does not have this form (the error shows its number), or the text cannot be read.
     pub fn from_letor(text: impl std::io::BufRead) -> Result<Self> {
         Self::from_letor_numbered(text, 1)
     }
 
-    /// Like [`Self::from_letor`], with features numbered from `first_feature`: 1, or 0 as written by scikit-learn,
-    /// LightGBM and XGBoost.
+    /// Like [`Self::from_letor`], but features are numbered from `first_feature`, which is 1, or 0 for files written by
+    /// scikit-learn, LightGBM or XGBoost.
     ///
     /// # Errors
-    /// As [`Self::from_letor`].
+    /// The errors of [`Self::from_letor`].
     pub fn from_letor_numbered(text: impl std::io::BufRead, first_feature: usize) -> Result<Self> {
         let lines: Vec<data::letor::Line> = data::letor::lines(text, first_feature)
             .map(|line| line.map(|(_, line)| line))
@@ -276,7 +278,7 @@ impl Dataset {
         }
     }
 
-    /// Names the features. A model trained on named features finds them by name, whatever their order.
+    /// Names the features. A model trained on named features finds features by name, in any order.
     ///
     /// ```
     /// use sqlite_ltr::{Dataset, Trainer};
@@ -290,8 +292,8 @@ impl Dataset {
     /// ```
     ///
     /// # Errors
-    /// A number of names that differs from the number of features; names for `f32` features, which are identified by
-    /// position.
+    /// If the number of names differs from the number of features, a name is repeated, or the features are `f32`, which
+    /// are identified by position.
     pub fn with_feature_names(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Result<Self> {
         let names: Vec<String> = names.into_iter().map(Into::into).collect();
         check_length("feature names", names.len(), self.features())?;
@@ -314,7 +316,7 @@ impl Dataset {
     /// Sets the document id of each row. Without ids, documents are numbered from 1 within their query.
     ///
     /// # Errors
-    /// A number of ids that differs from the number of rows.
+    /// If the number of ids differs from the number of rows.
     pub fn with_doc_ids(mut self, doc_ids: impl IntoIterator<Item = impl Into<Id>>) -> Result<Self> {
         let doc_ids = ids(doc_ids);
         check_length("document ids", doc_ids.len(), self.rows())?;
@@ -322,7 +324,8 @@ impl Dataset {
         Ok(self)
     }
 
-    /// Sets the weight of each row's query in training (above 0, 1 by default). All rows of a query need the same weight.
+    /// Sets the weight in training of each row's query (above 0, 1 by default). All rows of a query must have the same
+    /// weight.
     ///
     /// ```
     /// use sqlite_ltr::Dataset;
@@ -334,7 +337,7 @@ impl Dataset {
     /// ```
     ///
     /// # Errors
-    /// A number of weights that differs from the number of rows; a weight that is not in (0, 1e100].
+    /// If the number of weights differs from the number of rows, or a weight is not in (0, 1e100].
     pub fn with_weights(mut self, weights: &[f64]) -> Result<Self> {
         check_length("weights", weights.len(), self.rows())?;
         let accepts = |weight: f64| weight > 0.0 && is_weight(weight);
@@ -343,9 +346,9 @@ impl Dataset {
         Ok(self)
     }
 
-    /// Sets the weight of each document in training (at least 0, 1 by default). A pair has the weight of its more
-    /// relevant document; with least squares and ListNet, a document of weight w counts as w copies. Other losses do not
-    /// accept weights. Metrics are not weighted.
+    /// Sets the weight of each document in training (at least 0, 1 by default). In pairwise losses, a pair gets the
+    /// weight of its more relevant document; in least squares and ListNet, a document of weight w counts as w copies.
+    /// Other losses do not accept weights. Metrics ignore weights.
     ///
     /// ```
     /// use sqlite_ltr::{Dataset, Trainer};
@@ -359,7 +362,7 @@ impl Dataset {
     /// ```
     ///
     /// # Errors
-    /// A number of weights that differs from the number of rows; a weight that is not in [0, 1e100].
+    /// If the number of weights differs from the number of rows, or a weight is not in [0, 1e100].
     pub fn with_doc_weights(mut self, weights: &[f64]) -> Result<Self> {
         check_length("weights of documents", weights.len(), self.rows())?;
         check_numbers("weight of a document", weights, is_weight, "numbers from 0 to 1e100")?;
@@ -367,11 +370,13 @@ impl Dataset {
         Ok(self)
     }
 
-    /// Sets the features of each row's query (rows x names), which query-dependent models such as `q_svm` use to find
-    /// similar queries. All rows of a query need the same values. Without query features, these models use the features
-    /// that are constant within queries, or else means over the documents (option `query_features`).
+    /// Sets the features of each row's query, as a matrix with one column per name. Query-dependent models such as
+    /// `q_svm` use them to find similar queries. All rows of a query must have the same values. Without query features,
+    /// these models use the document features that are constant within each query or, if there are none, the means of
+    /// the document features over each query (option `query_features`).
     ///
-    /// Values are numbers, or [`QueryValue`]s: numbers, categories and orders of items (option `query_distance`).
+    /// Values are plain numbers or [`QueryValue`]s, which can be numbers, categories or orders of items (option
+    /// `query_distance`).
     ///
     /// ```
     /// use sqlite_ltr::{Dataset, QueryValue};
@@ -388,7 +393,7 @@ impl Dataset {
     /// ```
     ///
     /// # Errors
-    /// A number of rows or names that does not match; a value that is not finite.
+    /// If the number of rows or names does not match, or a value is not finite.
     #[allow(clippy::needless_pass_by_value, reason = "arrays are given as in `from_arrays`")]
     pub fn with_query_features(
         mut self,
@@ -407,11 +412,11 @@ impl Dataset {
         Ok(self)
     }
 
-    /// Sets the group of each row: the value that [`RankOptions::max_per_value`](crate::RankOptions::max_per_value)
-    /// limits, or the slot of the algorithm `matching`.
+    /// Sets the group of each row. [`RankOptions::max_per_value`](crate::RankOptions::max_per_value) limits the number
+    /// of documents per group. For the algorithm `matching`, the group is the slot.
     ///
     /// # Errors
-    /// A number of groups that differs from the number of rows.
+    /// If the number of groups differs from the number of rows.
     pub fn with_groups(mut self, groups: impl IntoIterator<Item = impl Into<Id>>) -> Result<Self> {
         let groups = ids(groups);
         check_length("groups", groups.len(), self.rows())?;
@@ -420,16 +425,16 @@ impl Dataset {
     }
 
     /// Sets a value for each row, such as a date or a number, so that validation trains on earlier queries and measures
-    /// on later ones. In SQL this is the column of the option `split_by`.
+    /// on later ones. In SQL, the option `split_by` names the column with this value.
     ///
     /// # Errors
-    /// A number of values that differs from the number of rows.
+    /// If the number of values differs from the number of rows.
     pub fn with_split_by(self, values: impl IntoIterator<Item = impl Into<Id>>) -> Result<Self> {
         self.with_fold_column(0, ids(values))
     }
 
     /// Sets the group of each row's query, such as a user or a season. Validation holds out all queries of a group
-    /// together. In SQL this is the column of the option `group_by`.
+    /// together. In SQL, the option `group_by` names the column with the group.
     ///
     /// ```
     /// use sqlite_ltr::{Dataset, Trainer};
@@ -445,7 +450,7 @@ impl Dataset {
     /// ```
     ///
     /// # Errors
-    /// A number of values that differs from the number of rows.
+    /// If the number of values differs from the number of rows.
     pub fn with_group_by(self, values: impl IntoIterator<Item = impl Into<Id>>) -> Result<Self> {
         self.with_fold_column(1, ids(values))
     }

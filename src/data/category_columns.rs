@@ -1,4 +1,5 @@
-//! Category columns while a source is read: `categories/` learns them and encodes their values.
+//! Collects the values of category columns while a source is read. `categories/` learns the categories and encodes the
+//! values.
 
 use std::collections::HashMap;
 
@@ -8,21 +9,21 @@ use super::columns::{ColumnFacts, Seen};
 use super::id::Id;
 use crate::base::{Error, Result, Ticks, bytes_of};
 
-/// Operations, for [`Ticks`], of finding the number of a document.
+/// Number of operations, for [`Ticks`], to look up the number of a document.
 const ID_COST: usize = 64;
 
 /// Facts about columns that became categories, by column name.
 pub type CategoryFacts = Vec<(String, ColumnFacts)>;
 
 impl DatasetBuilder {
-    /// The same builder, where these features may turn out to be categories. Only before the first row.
+    /// Allows these features to become categories, if their values turn out to be text. Call it before the first row.
     #[must_use]
     pub fn may_be_categories(mut self, features: impl IntoIterator<Item = usize>) -> Self {
         features.into_iter().for_each(|feature| self.columns[feature].may_be_category = true);
         self
     }
 
-    /// The same builder, with categories whose values are to be learned, in the order of [`Self::category`]. Only
+    /// Adds categories whose values are to be learned. The order defines the numbers for [`Self::category`]. Call it
     /// before the first row.
     #[must_use]
     pub fn with_new_categories(mut self, names: impl IntoIterator<Item = String>) -> Self {
@@ -31,7 +32,8 @@ impl DatasetBuilder {
         self
     }
 
-    /// The same builder, with known categories, in the order of [`Self::category`]. Only before the first row.
+    /// Adds the known categories of a model. The order defines the numbers for [`Self::category`]. Call it before the
+    /// first row.
     #[must_use]
     pub fn with_categories(mut self, categories: &Categories) -> Self {
         let columns = categories.shared().map(|category| CategoryColumn {
@@ -43,7 +45,7 @@ impl DatasetBuilder {
         self
     }
 
-    /// Adds the value of the row in the category with this number. `seen`: the same value, for reports.
+    /// Adds the current row's value for the category with this number. `seen`: the value as it is shown in reports.
     pub fn category(&mut self, number: usize, value: Option<&str>, seen: Seen<'_>) {
         let query = self.row_query.last().copied().unwrap_or(0);
         let column = &mut self.categories[number];
@@ -53,10 +55,10 @@ impl DatasetBuilder {
         }
     }
 
-    /// Each row's document number; `None` without ids.
+    /// Returns a document number for each row, equal for equal ids; `None` if the source has no document ids.
     ///
     /// # Errors
-    /// Too much memory.
+    /// If this takes too much memory.
     pub(super) fn documents(&mut self) -> Result<Option<Vec<usize>>> {
         self.reserve_to_learn(bytes_of::<(usize, &Id, usize, usize)>(self.n_rows()))?;
         if !self.has_docs {
@@ -71,7 +73,7 @@ impl DatasetBuilder {
         Ok(Some(self.row_doc.iter().map(&mut number).collect()))
     }
 
-    /// Reserves memory for learning categories, besides the rows and these bytes.
+    /// Reserves the memory to learn categories, plus `bytes`, in addition to the memory of the rows.
     fn reserve_to_learn(&mut self, bytes: u64) -> Result<()> {
         let rows = self.n_rows();
         let features = bytes_of::<f64>(rows).saturating_mul(self.width.unwrap_or(0) as u64);
@@ -81,16 +83,17 @@ impl DatasetBuilder {
         self.memory.resize(needed.saturating_add(more), what, FEWER_ROWS)
     }
 
-    /// The rows of columns of codes. `documents`: from [`Self::documents`].
+    /// The row data that is needed to learn categories. `documents`: the result of [`Self::documents`].
     pub(super) fn rows_of_codes<'a>(&'a self, documents: Option<&'a [usize]>) -> RowsOfCodes<'a> {
         let Self { row_query, query_ids, relevance, .. } = self;
         RowsOfCodes { queries: row_query, query_ids, documents, relevance }
     }
 
-    /// The categories from the option `columns` (with facts) or from a model.
+    /// Returns the categories that the option `columns` lists, with facts about their columns, or the categories of a
+    /// model.
     ///
     /// # Errors
-    /// A listed column that cannot be a category.
+    /// If a listed column cannot be a category.
     pub(super) fn listed_categories(&mut self) -> Result<(Vec<Learned>, CategoryFacts)> {
         let (mut all, mut all_facts) = (Vec::with_capacity(self.categories.len()), Vec::new());
         if self.categories.iter().any(|column| column.facts.is_some()) {
@@ -113,11 +116,12 @@ impl DatasetBuilder {
         Ok((all, all_facts))
     }
 
-    /// Names the features: these numbers, and the categories. Also returns the categories' codes for means.
-    /// `ignored`: columns that are not features.
+    /// Sets the names of all features: numeric features (`numbers`) first, then the features of the categories. Returns
+    /// the categories, and the codes from which their mean features are computed. `ignored`: columns that are not
+    /// features.
     ///
     /// # Errors
-    /// Repeated names: ranking finds columns by name.
+    /// If a name is repeated, because ranking finds columns by name.
     pub(super) fn name_features(
         &mut self,
         numbers: Vec<String>,

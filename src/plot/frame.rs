@@ -4,54 +4,54 @@ use std::ops::RangeInclusive;
 
 use super::canvas::{Anchor, Canvas, Spot, WIDTH, decimal, number, shortened, text_width};
 
-/// Characters per title line, and per line below it.
+/// Maximum number of characters in a line of the title, and in a line of the subtitle.
 const TITLE: usize = 46;
 const LINE: usize = 68;
 
-/// Space around the area between the axes.
+/// Space around the plot area.
 #[derive(Debug, Clone, Copy)]
 pub struct Borders {
-    /// Space above the name of the y axis.
+    /// Space above the y axis name.
     pub top: i32,
-    /// Space between the name of the y axis and the area.
+    /// Space between the y axis name and the plot area.
     pub above: i32,
-    /// Space to the left; by default, as wide as the labels need.
+    /// Space to the left; `None` makes it as wide as the tick labels need.
     pub left: Option<i32>,
     pub right: i32,
 }
 
 impl Borders {
-    /// The edges of a plot whose title ends at `top`.
+    /// The borders of a plot whose title ends at `top`.
     pub fn below(top: i32) -> Self {
         Self { top, above: 0, left: None, right: 180 }
     }
 }
 
-/// How values become positions.
+/// How values are mapped to positions on an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
-    /// Equal distances are equal differences.
+    /// Equal distances represent equal differences.
     Linear,
-    /// Equal distances are equal factors. Values must be above 0.
+    /// Equal distances represent equal ratios. Values must be above 0.
     Logarithmic,
 }
 
 #[derive(Debug, Clone)]
 pub struct Axis {
-    /// The name, with the unit if there is one.
+    /// The name shown in the plot, including the unit of measurement, if any.
     name: String,
     scale: Scale,
-    /// Factor of positions.
+    /// On a linear scale, positions are multiplied by this to get values; 0 hides the axis.
     unit: f64,
-    /// Least and largest position.
+    /// The lowest and highest position on the axis.
     from: f64,
     to: f64,
-    /// Whether all values are whole numbers. Then so are the ticks.
+    /// Whether all values are whole numbers. If so, ticks are whole numbers too.
     whole: bool,
 }
 
 impl Axis {
-    /// An axis that shows these values. Values that are not finite are ignored.
+    /// Creates an axis that covers these values. Values that are not finite are ignored.
     pub fn of(name: &str, scale: Scale, values: impl Iterator<Item = f64>) -> Self {
         let places: Vec<f64> = values
             .map(|value| if scale == Scale::Logarithmic { value.log10() } else { value })
@@ -64,14 +64,14 @@ impl Axis {
         let fold = |start: f64, pick: fn(f64, f64) -> f64| places.iter().map(|p| p / unit).fold(start, pick);
         let (from, to) = (fold(f64::INFINITY, f64::min), fold(f64::NEG_INFINITY, f64::max));
         let (from, to) = if from <= to { (from, to) } else { (0.0, 1.0) };
-        // A single value is in the middle.
+        // A single value is placed in the middle of the axis.
         let wide = (to - from).max(from.abs().max(to.abs()) * 1e-6);
         let pad = if to - from < wide || wide == 0.0 { 0.5 } else { 0.05 * wide };
         let whole = scale == Scale::Linear && places.iter().all(|place| place.fract() == 0.0);
         Self { name: name.to_owned(), scale, unit, from: from - pad, to: to + pad, whole }
     }
 
-    /// An axis for values, extended for other values as long as the former keep a third of the axis.
+    /// Creates an axis that covers `values`, and `others` as far as `values` still fill at least a third of the axis.
     pub fn around(name: &str, values: &[f64], others: impl Iterator<Item = f64>) -> Self {
         let fold = |start: f64, pick: fn(f64, f64) -> f64| values.iter().copied().fold(start, pick);
         let (low, high) = (fold(f64::INFINITY, f64::min), fold(f64::NEG_INFINITY, f64::max));
@@ -84,7 +84,7 @@ impl Axis {
         Self::of(name, Scale::Linear, values.iter().copied().chain(others))
     }
 
-    /// The same axis, starting at 0 unless a value is below 0.
+    /// Makes the axis start at 0, unless a value is below 0.
     pub fn starting_at_zero(mut self) -> Self {
         if self.from > 0.0 || (self.from < 0.0 && self.from > -0.06 * self.to) {
             self.from = 0.0;
@@ -92,7 +92,7 @@ impl Axis {
         self
     }
 
-    /// An axis of `count` rows, without labels. Row 0 is the lowest.
+    /// Creates an axis for `count` rows, without labels. Row 0 is at the bottom.
     pub fn rows(count: usize) -> Self {
         let empty = Self::of("", Scale::Linear, std::iter::empty());
         Self { unit: 0.0, from: 0.0, to: count.max(1) as f64, ..empty }
@@ -119,7 +119,7 @@ impl Axis {
         }
     }
 
-    /// The fewest decimals that write ticks exactly; `None` if scientific numbers are shorter.
+    /// The smallest number of decimals that shows the ticks exactly; `None` if scientific notation is shorter.
     fn decimals(&self, ticks: &[f64]) -> Option<usize> {
         let [first, second, ..] = ticks else { return None };
         let exact = |decimals: &usize| {
@@ -131,7 +131,7 @@ impl Axis {
         (0..9).find(exact).filter(|decimals| largest < 1e6 && (*decimals < 5 || largest > 1e-3))
     }
 
-    /// The ticks of an axis of this length, with their labels: the largest number that fits.
+    /// Returns as many labeled ticks as fit on an axis of this length.
     fn ticks(&self, length: i32) -> Ticks {
         let ticks = |most: usize| {
             let positions = round_positions(self.from, self.to, most);
@@ -141,7 +141,7 @@ impl Axis {
             let fits = (widest + 150).saturating_mul(positions.len() as i32) <= length;
             let is_round = match self.scale {
                 Scale::Linear => !self.whole || decimals.is_none_or(|decimals| decimals == 0),
-                // Whole powers of ten are easier to read than others.
+                // Ticks at whole powers of ten are easier to read than ticks in between.
                 Scale::Logarithmic => positions.iter().all(|tick| tick.fract() == 0.0) && positions.len() > 1,
             };
             (Ticks { labels: positions.into_iter().zip(labels).collect(), widest }, fits, is_round)
@@ -154,15 +154,16 @@ impl Axis {
     }
 }
 
-/// Ticks of an axis.
+/// The ticks of an axis.
 struct Ticks {
-    /// Positions and their labels.
+    /// The position and the label of each tick.
     labels: Vec<(f64, String)>,
     /// Width of the widest label.
     widest: i32,
 }
 
-/// At most `most` positions: the multiples of 1, 2 or 5 times a power of ten that lie between two positions.
+/// Returns at most `most` positions between `from` and `to`: the multiples of a step, which is 1, 2 or 5 times a power
+/// of ten.
 fn round_positions(from: f64, to: f64, most: usize) -> Vec<f64> {
     let largest = 10f64.powi((to - from).log10().floor() as i32 + 1);
     let steps = (0..60).map(|number| largest / 10f64.powi(number / 3) / [1.0, 2.0, 5.0][number as usize % 3]);
@@ -171,16 +172,16 @@ fn round_positions(from: f64, to: f64, most: usize) -> Vec<f64> {
     step.map_or_else(Vec::new, |step| multiples(step).map(|multiple| multiple as f64 * step).collect())
 }
 
-/// The area between the axes.
+/// The plot area, bounded by the axes.
 pub struct Plane<'a> {
     pub canvas: &'a Canvas,
     axes: [Axis; 2],
-    /// Spots of the lower left and the upper right corner.
+    /// The lower left and the upper right corner.
     pub corners: [Spot; 2],
 }
 
 impl<'a> Plane<'a> {
-    /// Draws axes below `top`. An axis whose name is empty has no labels.
+    /// Draws the axes inside the borders. Hidden axes ([`Axis::rows`]) get no labels.
     pub fn new(canvas: &'a Canvas, borders: &Borders, x: Axis, y: Axis) -> Self {
         let y_ticks = y.ticks(i32::MAX);
         let left = borders.left.unwrap_or(y_ticks.widest + 160);
@@ -192,7 +193,7 @@ impl<'a> Plane<'a> {
         let [x, y] = &plane.axes;
         let of_x = |at: f64| plane.spot(at, y.from).0;
         let of_y = |at: f64| plane.spot(x.from, at).1;
-        // 1. A grid for one of the axes.
+        // 1. Grid lines for one of the axes.
         if y.is_hidden() {
             let grid = x_ticks.labels.iter().map(|(at, _)| of_x(*at));
             grid.for_each(|x| canvas.line((x, low), (x, high), "grid"));
@@ -200,7 +201,7 @@ impl<'a> Plane<'a> {
             let grid = y_ticks.labels.iter().map(|(at, _)| of_y(*at));
             grid.for_each(|y| canvas.line((left, y), (right, y), "grid"));
         }
-        // 2. The axes with their ticks.
+        // 2. The axes, with ticks and labels.
         canvas.line((left, low), (right, low), "axis");
         for (at, label) in &x_ticks.labels {
             let x = of_x(*at);
@@ -221,18 +222,18 @@ impl<'a> Plane<'a> {
         plane
     }
 
-    /// Values of a linear y axis.
+    /// The range of values on a linear y axis.
     pub fn heights(&self) -> RangeInclusive<f64> {
         let Axis { from, to, unit, .. } = &self.axes[1];
         from * unit..=to * unit
     }
 
-    /// The spot of these values, clamped to the axes.
+    /// The point at which these values are drawn; values beyond an axis are moved to its end.
     pub fn at(&self, x: f64, y: f64) -> Spot {
         self.spot(self.axes[0].position(x), self.axes[1].position(y))
     }
 
-    /// The spot of positions on the axes.
+    /// The point at these positions on the axes.
     fn spot(&self, x: f64, y: f64) -> Spot {
         let ([x_axis, y_axis], [low, high]) = (&self.axes, self.corners);
         let place = |axis: &Axis, at: f64, from: i32, to: i32| {
@@ -243,9 +244,10 @@ impl<'a> Plane<'a> {
     }
 }
 
-/// A drawing with a title, lines below it, and then space of this height. Also returns where the lines end.
+/// Creates a canvas with a title and a subtitle, and `height` units of free space below them. Also returns the y
+/// coordinate at which the subtitle ends.
 pub fn headed(title: &str, subtitle: &str, height: i32) -> (Canvas, i32) {
-    // Lines never break within "(version 1)".
+    // A line must not break inside "(version 1)".
     let title = shortened(&title.replace("(version ", "(version\u{a0}"), 2 * TITLE);
     let (title, subtitle) = (lines(&title, TITLE), lines(subtitle, LINE));
     let top = 330 + 200 * (title.len().max(1) - 1) as i32;
@@ -260,7 +262,7 @@ pub fn headed(title: &str, subtitle: &str, height: i32) -> (Canvas, i32) {
     (canvas, bottom)
 }
 
-/// Breaks text at spaces into lines of `width` characters of medium width.
+/// Breaks text at spaces into lines that are at most as wide as `width` letters "n".
 fn lines(text: &str, width: usize) -> Vec<String> {
     let room = text_width(&"n".repeat(width));
     let mut lines: Vec<String> = Vec::new();

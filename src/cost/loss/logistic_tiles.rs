@@ -1,40 +1,42 @@
-//! The logistic loss over all pairs of a query, eight pairs at a time.
+//! Computes the logistic loss over all pairs of a query, eight pairs at a time.
 //!
-//! With e_l = exp(s_l - c) and f_j = exp(c - s_j) a pair has x = exp(s_l - s_j) = f_j e_l, the loss log(1 + x) and the
-//! slope -x / (1 + x): a fourth of a division and no exponential. Logs of several pairs are taken as one log of their
-//! product. Above s_l - s_j = 40 the loss is that difference and the slope -1, to the last digit: x stays at exp(40),
-//! and what the difference has above 40 is added.
+//! Let e_l = exp(s_l - c) and f_j = exp(c - s_j), so that x = exp(s_l - s_j) = f_j e_l. A pair has the loss log(1 + x)
+//! and the slope -x / (1 + x), which cost a fourth of a division and no exponential. Instead of one logarithm per pair,
+//! the logarithm of a product over several pairs is computed. If s_l - s_j is above 40, the loss equals this difference
+//! and the slope equals -1, to the last digit. Then x is limited to exp(40), and the part of the difference above 40 is
+//! added to the loss.
 
 #![allow(clippy::inline_always, reason = "compiled again for wider registers")]
 
 use crate::base::Ticks;
 use crate::math::{LANES, Lanes, descending, simd};
 
-/// Operations, for [`Ticks`], of eight pairs.
+/// Number of operations, for [`Ticks`], that eight pairs take.
 const TILE_COST: usize = 8;
 
-/// The largest range of scores: the exponentials of half of it are within the limits of numbers.
+/// The largest range of scores. The exponential of half this range neither overflows nor underflows.
 const MOST_RANGE: f64 = 1400.0;
 
-/// The largest logarithm of x.
+/// The largest value of log(x); above it, the loss is linear.
 const LINEAR: f64 = 40.0;
 
-/// Documents of equal grade that share divisions.
+/// Number of documents of equal grade that share a division.
 const GROUP: usize = 4;
 
-/// Padding score: no difference from it is above [`LINEAR`].
+/// The score of padding entries, so low that no difference s_l - s_j is above [`LINEAR`].
 const NONE: f64 = f64::MIN;
 
-/// Bits of a product, and most factors.
+/// Limits of a product: its binary exponent, and the number of its factors.
 const BITS: f64 = 1000.0;
 const FACTORS: f64 = 64.0;
 
-/// The sum of the loss over all pairs; adds the slopes to the last argument. `None` if the scores have too large a range.
+/// Returns the sum of the loss over all pairs and adds the slopes to `slopes`. Returns `None` if the range of the
+/// scores is too large.
 pub fn value_and_slopes(labels: &[f64], scores: &[f64], slopes: &mut [f64]) -> Option<f64> {
     let lowest = scores.iter().copied().fold(f64::INFINITY, f64::min);
     let highest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let range = highest - lowest;
-    // Also false for NaN.
+    // This test also rejects NaN.
     if !(0.0..=MOST_RANGE).contains(&range) {
         return None;
     }
@@ -57,7 +59,7 @@ pub fn value_and_slopes(labels: &[f64], scores: &[f64], slopes: &mut [f64]) -> O
         higher: vec![0.0; n],
         value: 0.0,
     };
-    // The documents of a grade have the same lower ones.
+    // All documents of a grade are paired with the same less relevant documents.
     let mut first = 0;
     for grade in order.chunk_by(|a, b| labels[*a] <= labels[*b]) {
         let higher = |document: &usize| (libm::exp(center - scores[*document]), scores[*document]);
@@ -70,26 +72,28 @@ pub fn value_and_slopes(labels: &[f64], scores: &[f64], slopes: &mut [f64]) -> O
     Some(pairs.value)
 }
 
-/// The pairs of a query, by the order of the labels.
+/// The pairs of a query, with documents sorted by label.
 struct Pairs<'a> {
-    /// e, padded with 0.
+    /// The e_l of the documents, padded with 0.
     powers: &'a [Lanes],
-    /// Scores, padded with [`NONE`].
+    /// The scores of the documents, padded with [`NONE`].
     scores: &'a [Lanes],
-    /// The largest x.
+    /// The limit of x: exp of [`LINEAR`].
     largest: f64,
-    /// Whether scores differ by more than [`LINEAR`].
+    /// Whether any two scores differ by more than [`LINEAR`].
     is_far: bool,
-    /// Factors of a product.
+    /// Maximum number of factors in a product.
     factors: usize,
-    /// For each document the sum of x / (1 + x) over the pairs in which it is the lower one; the higher one.
+    /// For each document, the sum of x / (1 + x) over the pairs in which it is the less relevant one, and (`higher`)
+    /// over the pairs in which it is the more relevant one.
     lower: Vec<Lanes>,
     higher: Vec<f64>,
     value: f64,
 }
 
 simd! {
-    /// Adds the pairs of a grade's documents, given by f and score; `first` is the position of the first one.
+    /// Adds the pairs in which the documents of one grade are the more relevant ones. `grade`: f and the score of each
+    /// document; `first`: the position of the first document.
     fn rows<'s, 'a>(pairs: &'s mut Pairs<'a>, grade: &'s [(f64, f64)], first: usize) {
         let mut product = Product { factors: Lanes([1.0; LANES]), left: pairs.factors, logarithms: 0.0 };
         let start = first + grade.len();
@@ -113,10 +117,10 @@ simd! {
     }
 }
 
-/// A product whose logarithm is added to a sum.
+/// A running product. When it has enough factors, its logarithm is added to a sum.
 struct Product {
     factors: Lanes,
-    /// Factors until it may leave the limits of numbers.
+    /// Number of factors that can still be multiplied without overflow.
     left: usize,
     logarithms: f64,
 }
@@ -126,9 +130,9 @@ fn logarithm(product: &Lanes) -> f64 {
     product.0.iter().map(|value| libm::log(*value)).sum()
 }
 
-/// Adds the pairs of N documents of a grade, from this row on, and all documents from `start` on. One
-/// division gives the N slopes of eight documents: 1 / a = b / (a b). `FAR`: whether scores may differ by more than
-/// [`LINEAR`].
+/// Adds the pairs between N documents of one grade, the first of them at `row`, and all documents from `start` on.
+/// Since 1 / a = b / (a b), one division gives the N slopes for each of the other documents. `FAR`: whether scores may
+/// differ by more than [`LINEAR`].
 #[inline(always)]
 fn group_of<const N: usize, const FAR: bool>(
     pairs: &mut Pairs<'_>,
@@ -146,7 +150,7 @@ fn group_of<const N: usize, const FAR: bool>(
             power.0[..hidden].fill(0.0);
             other.0[..hidden].fill(NONE);
         }
-        // 1. x and 1 + x of each pair, and the products of those before it.
+        // 1. Compute x for each pair, and the product of 1 + x over the pairs before it.
         let (mut x, mut before) = ([Lanes::ZERO; N], [Lanes::ZERO; N]);
         let mut all = Lanes([1.0; LANES]);
         for r in 0..N {
@@ -163,7 +167,7 @@ fn group_of<const N: usize, const FAR: bool>(
                 all.0[lane] *= 1.0 + power;
             }
         }
-        // 2. The slopes, from the last one to the first.
+        // 2. Compute the slopes, from the last document to the first.
         let mut rest = Lanes::ZERO;
         for lane in 0..LANES {
             factors.0[lane] *= all.0[lane];

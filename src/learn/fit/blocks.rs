@@ -1,5 +1,6 @@
-//! The judgments of the training queries, prepared for fits. During training they are rows of the training set. In a loaded
-//! model they are byte blocks, which may be read on demand. Prepared queries are cached up to 256 MiB.
+//! The judgments of the training queries, prepared for fitting functions. During training they are rows of the training
+//! set. In a loaded model they are byte blocks, which may be read on demand. Up to 256 MiB of prepared queries are
+//! cached.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -17,52 +18,52 @@ use crate::math::LANES;
 /// Largest number of weights for which pair moments are computed. They take 8 dim^2 bytes per query.
 const MAX_DIM_WITH_MOMENT: usize = 200;
 
-/// Vectors of a number per document that a prepared query has besides its features.
+/// Number of vectors, one entry per document, that a prepared query stores besides its features.
 const SMALL_VECTORS: usize = 6;
 
-/// Vectors of a prepared query that hold document or pair weights.
+/// Number of vectors in a prepared query that hold document or pair weights.
 const WEIGHT_VECTORS: usize = 4;
 
-/// Advice if prepared queries take too much memory.
+/// Advice for the error when prepared queries take too much memory.
 const FEWER: &str = "use fewer rows, landmarks or threads";
 
-/// Limit of the cache of prepared queries (bytes).
+/// Maximum size of the cache of prepared queries, in bytes.
 const CACHE_BYTES: usize = 256 << 20;
 
-/// Fits whose blocks are loaded together.
+/// Number of fits whose blocks are loaded together.
 pub const BATCH: usize = 64;
 
 /// When the blocks of a model are loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loading {
-    /// All of them, right after the header. They stay in memory.
+    /// All blocks are loaded right after the header and stay in memory.
     All,
-    /// When a fit needs them.
+    /// A block is loaded when a fit needs it.
     OnDemand,
 }
 
-/// Where judgments come from.
+/// Where the judgments of all queries are stored.
 #[derive(Debug)]
 enum Origin {
     /// Rows of the training set, with scaled features.
     Rows(Arc<Dataset>),
-    /// Blocks of a model (`n_queries`), each set when it is loaded.
+    /// Blocks of a model, one per query; each is set when it is loaded.
     Blocks(Vec<OnceLock<Arc<Judgments>>>),
-    /// Blocks of a model that are in the cache only.
+    /// Blocks of a model that are kept only in the cache.
     CachedBlocks,
 }
 
-/// Where the judgments of a query are.
+/// Where the judgments of one query are stored.
 #[derive(Debug, Clone)]
 enum Source {
     /// In the training set.
     Rows(Arc<Dataset>),
-    /// In a block that was loaded.
+    /// In a loaded block.
     Block(Arc<Judgments>),
 }
 
 impl Source {
-    /// Document features, the row range of a query in them, and its judgments.
+    /// The document features, the range of rows that belong to the query, and the judgments of these rows.
     fn documents(&self, query: usize) -> (&Matrix, Range<usize>, RowJudgments<'_>) {
         match self {
             Self::Rows(data) => {
@@ -82,7 +83,7 @@ impl Source {
 #[derive(Debug)]
 struct CachedQuery {
     source: Source,
-    /// The documents, prepared for a solver at the first use.
+    /// The documents in the form that a solver needs, prepared at the first use.
     prepared: OnceLock<Arc<QueryBlock>>,
 }
 
@@ -95,11 +96,11 @@ impl CachedQuery {
 /// The judgments of the training queries, as rows of the training set or as blocks of a model.
 #[derive(Debug)]
 pub struct TrainingBlocks {
-    /// Documents of each query (`n_queries`); 0 if the query is not informative.
+    /// Number of documents of each query; 0 if the query is not informative.
     pub(crate) sizes: Vec<u32>,
     origin: Origin,
     layout: BlockLayout,
-    /// The space of the fitted functions.
+    /// The space in which functions are fitted.
     pub space: Arc<Space>,
     /// The loss that queries are prepared for.
     pub loss: Loss,
@@ -108,10 +109,10 @@ pub struct TrainingBlocks {
     cache: BoundedCache<usize, Arc<CachedQuery>>,
 }
 
-/// Block properties that depend on the training set.
+/// The properties of blocks that depend on the training set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockFormat {
-    /// Bytes of a feature: 4 or 8.
+    /// Bytes per feature value: 4 or 8.
     pub element_bytes: u8,
     /// Whether documents have weights.
     pub has_doc_weights: bool,
@@ -125,13 +126,14 @@ fn list_block(rows: Rows, judged: RowJudgments<'_>, loss: &ListLoss) -> Result<Q
 impl TrainingBlocks {
     /// The judgments of a training set with scaled features.
     pub fn from_rows(space: Arc<Space>, data: Arc<Dataset>, loss: Loss) -> Self {
-        // Losses on scores pull equal labels together, which is uninformative if no query has different labels.
+        // Losses on scores pull documents with equal labels together. If no query has different labels, nothing can be
+        // learned from that.
         let differ = (0..data.n_queries()).any(|query| loss::pair_count(data.labels(query)) > 0);
         Self::of_rows(space, data, loss, differ)
     }
 
-    /// Training blocks from rows with scaled features. `differ`: whether a query of the whole training set has
-    /// documents of different relevance.
+    /// Like [`Self::from_rows`], for rows that may be only a part of the training set. `differ`: whether any query in
+    /// the whole training set contains documents of different relevance.
     pub fn of_rows(space: Arc<Space>, data: Arc<Dataset>, loss: Loss, differ: bool) -> Self {
         let size = |query: usize| {
             let labels = data.labels(query);
@@ -149,7 +151,7 @@ impl TrainingBlocks {
         Self::new(space, loss, sizes, format, Origin::Rows(data))
     }
 
-    /// The judgments of a model, none of them loaded yet. `sizes`: documents of each query.
+    /// The judgments in a stored model, none of them loaded yet. `sizes`: number of documents of each query.
     pub(crate) fn from_blocks(
         space: Arc<Space>,
         loss: Loss,
@@ -172,10 +174,10 @@ impl TrainingBlocks {
         Self { sizes, origin, layout, space, loss, single_map, sums: Mutex::default(), cache }
     }
 
-    /// The same judgments for another loss.
+    /// Prepares these judgments for a different loss.
     ///
     /// # Errors
-    /// Judgments of a model.
+    /// If the judgments come from a stored model.
     pub fn for_loss(&self, loss: Loss) -> Result<Self> {
         match &self.origin {
             Origin::Rows(data) => Ok(Self::from_rows(Arc::clone(&self.space), Arc::clone(data), loss)),
@@ -188,7 +190,7 @@ impl TrainingBlocks {
         self.sizes.len()
     }
 
-    /// Whether it contains no queries.
+    /// Whether there are no training queries.
     pub fn is_empty(&self) -> bool {
         self.sizes.is_empty()
     }
@@ -206,7 +208,7 @@ impl TrainingBlocks {
         }
     }
 
-    /// The space's map in single precision, if that has enough digits.
+    /// The space's feature map in single precision, if that is accurate enough.
     ///
     /// # Errors
     /// [`Error::Memory`].
@@ -219,12 +221,13 @@ impl TrainingBlocks {
         Ok(self.single_map.get().and_then(Option::as_ref).map(|(map, _)| map))
     }
 
-    /// The sums of least squares that the latest fit has left.
+    /// The least-squares sums that the latest fit kept for the next one.
     pub(super) fn kept_sums(&self) -> MutexGuard<'_, Option<KeptSums>> {
         self.sums.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Factor of each term in the query's loss, which makes the loss a mean; 0 if the query is not informative.
+    /// The factor by which each term of the query's loss is multiplied to make the loss a mean; 0 if the query is not
+    /// informative.
     pub fn normalizer(&self, query: usize) -> f64 {
         if self.is_informative(query) { self.loss.normalizer(self.sizes[query] as usize) } else { 0.0 }
     }
@@ -235,18 +238,19 @@ impl TrainingBlocks {
         BlockFormat { element_bytes, has_doc_weights }
     }
 
-    /// The documents of an informative query, prepared for a solver. They are not cached: for a single use.
+    /// Prepares an informative query's documents for a solver, for a single use: the result is not cached.
     ///
     /// # Errors
-    /// A block that is not loaded; an interrupt.
+    /// If the block is not loaded; an interrupt.
     pub fn prepare(&self, query: usize, control: &Control) -> Result<Arc<QueryBlock>> {
         self.prepare_from(query, &self.source(query)?, control).map(Arc::new)
     }
 
-    /// Prepares an informative query's documents for a solver, together with data that several fits can share.
+    /// Prepares an informative query's documents for a solver and caches them, together with data that several fits can
+    /// share.
     ///
     /// # Errors
-    /// A block that is not loaded; an interrupt.
+    /// If the block is not loaded; an interrupt.
     pub fn prepare_cached(&self, query: usize, control: &Control) -> Result<Arc<QueryBlock>> {
         let cached = self.cached(query)?;
         if let Some(block) = cached.prepared.get() {
@@ -261,7 +265,7 @@ impl TrainingBlocks {
         Ok(Arc::clone(cached.prepared.get_or_init(|| Arc::new(block))))
     }
 
-    /// The query's entry in the cache, added if it is missing and its judgments are in memory.
+    /// Returns the query's cache entry. If it is missing and the judgments are in memory, it is added.
     fn cached(&self, query: usize) -> Result<Arc<CachedQuery>> {
         if let Some(cached) = self.cache.get(&query) {
             return Ok(cached);
@@ -284,7 +288,7 @@ impl TrainingBlocks {
     fn prepare_from(&self, query: usize, source: &Source, control: &Control) -> Result<QueryBlock> {
         let (features, rows, judged) = source.documents(query);
         let block = match (source, &self.loss) {
-            // Linear functions use the rows of the data set without a copy.
+            // Linear functions use the rows of the data set directly, without copying them.
             (Source::Rows(data), Loss::List(loss)) if self.space.is_linear() => {
                 list_block(Rows::Of(Arc::clone(data), rows), judged, loss)
             }
@@ -318,7 +322,7 @@ impl TrainingBlocks {
         }
     }
 
-    /// Reserves the bytes of these queries prepared for one fit, and of the copies that are made meanwhile.
+    /// Reserves the memory that these queries take when prepared for one fit, including temporary copies.
     ///
     /// # Errors
     /// [`Error::Memory`].
@@ -331,14 +335,15 @@ impl TrainingBlocks {
         self.reserve_bytes(sum, largest, control.memory())
     }
 
-    /// Bytes of the blocks of all queries in a model.
+    /// Number of bytes that the blocks of all queries take in a model.
     pub(crate) fn block_bytes(&self) -> u64 {
         let bytes = |size: &u32| self.layout.block_bytes(*size as usize).unwrap_or(usize::MAX) as u64;
         self.sizes.iter().map(bytes).fold(0, u64::saturating_add)
     }
 
-    /// Reserves memory for the queries that are prepared for `fits` fits, each of at most `neighbors` queries: in the
-    /// cache, and beyond its limit while fits use them. It runs in the thread pool of the fits.
+    /// Reserves memory for the queries prepared for `fits` fits, each using at most `neighbors` queries. It covers the
+    /// cache and the queries that exceed the cache limit while fits use them. Must be called in the thread pool that
+    /// runs the fits.
     ///
     /// # Errors
     /// [`Error::Memory`].
@@ -350,9 +355,9 @@ impl TrainingBlocks {
         let mut sum = of_largest(fits.saturating_mul(neighbors));
         if sum > CACHE_BYTES as u64 {
             let in_use = match self.origin {
-                // A batch's queries stay in the cache until all its fits are done.
+                // The queries of a batch stay in the cache until all fits of the batch are done.
                 Origin::CachedBlocks => of_largest(neighbors.saturating_mul(fits.min(BATCH))),
-                // Each thread may prepare queries that the cache has dropped.
+                // Each thread may have to prepare again the queries that the cache has dropped.
                 _ => of_largest(neighbors).saturating_mul(fits.min(parallel::threads()) as u64),
             };
             sum = in_use.saturating_add(CACHE_BYTES as u64);
@@ -366,7 +371,7 @@ impl TrainingBlocks {
         memory.reserve(sum.saturating_add(copies), what, FEWER)
     }
 
-    /// Bytes of a query prepared for a solver, without its moment.
+    /// Number of bytes that a query takes when prepared for a solver, without the pair moment.
     fn prepared_bytes(&self, query: usize) -> u64 {
         let n = self.sizes[query] as usize;
         let is_linear = self.space.is_linear();
@@ -384,7 +389,7 @@ impl TrainingBlocks {
         matrix_bytes(rows, self.space.dim().next_multiple_of(LANES)).saturating_add(matrix_bytes(n, vectors))
     }
 
-    /// Bytes of the pair moment of a query.
+    /// Number of bytes that a query's pair moment takes.
     fn moment_bytes(&self) -> u64 {
         let dim = self.space.dim();
         let has_moment = matches!(self.loss, Loss::Pair(..)) && dim <= MAX_DIM_WITH_MOMENT;
@@ -392,15 +397,15 @@ impl TrainingBlocks {
         matrix_bytes(width, width)
     }
 
-    /// Bytes of a query in the cache.
+    /// Number of bytes that a query takes in the cache.
     fn cached_bytes(&self, query: usize) -> u64 {
         let judgments = self.layout.block_bytes(self.sizes[query] as usize).unwrap_or(usize::MAX) as u64;
         let own = if matches!(self.origin, Origin::Rows(_)) { 0 } else { judgments.saturating_mul(2) };
         self.prepared_bytes(query).saturating_add(self.moment_bytes()).saturating_add(own)
     }
 
-    /// The queries among `queries` whose blocks must be loaded before they are used. Loaded blocks stay until the next
-    /// call.
+    /// Returns the queries in `queries` whose blocks must be loaded before use. Blocks that are loaded afterwards stay
+    /// in memory until the next call.
     pub(crate) fn missing(&self, queries: &[usize]) -> Vec<usize> {
         if !matches!(self.origin, Origin::CachedBlocks) {
             return Vec::new();
@@ -412,13 +417,13 @@ impl TrainingBlocks {
     /// Loads the block of a query.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] for bytes that are not its judgments.
+    /// [`Error::Corrupt`] if the bytes are not the judgments of this query.
     pub(crate) fn load(&self, query: usize, bytes: &[u8]) -> Result<()> {
         let judgments = Arc::new(self.layout.read(self.sizes[query] as usize, bytes)?);
         match &self.origin {
             Origin::Rows(_) => return Err(Error::Internal("a block for rows".to_owned())),
             Origin::Blocks(blocks) => drop(blocks[query].set(judgments)),
-            // A batch may need more than the limit: entries are dropped between batches only, in `missing`.
+            // A batch may need more memory than the limit, so entries are dropped only between batches, in `missing`.
             Origin::CachedBlocks => {
                 let cached = CachedQuery::new(Source::Block(judgments));
                 self.cache.put_without_limit(query, cached, self.cached_bytes(query) as usize);
@@ -427,10 +432,10 @@ impl TrainingBlocks {
         Ok(())
     }
 
-    /// Appends the block of a query.
+    /// Appends the block of a query to `out`.
     ///
     /// # Errors
-    /// A block that is not loaded.
+    /// If the block is not loaded.
     pub(crate) fn write(&self, query: usize, out: &mut Vec<u8>) -> Result<()> {
         let source = self.source(query)?;
         let (features, rows, judged) = source.documents(query);

@@ -1,10 +1,11 @@
-//! `ltr_evaluate_clicks(model, log [, options])`: metrics of a model on a log of clicks on other rankings.
+//! `ltr_evaluate_clicks(model, log [, options])`: estimates metrics of a model from a log of clicks on other rankings.
 //!
 //! Rules (docs/reference/rules.md, 16):
-//! * 16.8: The documents of each impression are ranked by the model. Rows `metric, estimator, value, ci_low, ci_high, impressions,
-//!   clicks, effective_sample_size`, with the estimators `ips` and `snips` of each metric.
-//! * 16.9: Metrics are sums over clicked documents: `dcg`, `dcg@k`, `precision@k`. Others are refused.
-//! * 16.10: Propensities come from the option `propensities`, otherwise from `ltr_propensities` with the method `em`.
+//! * 16.8: The model ranks the documents of each impression. The rows are `metric, estimator, value, ci_low, ci_high,
+//!   impressions, clicks, effective_sample_size`, with the estimators `ips` and `snips` for each metric.
+//! * 16.9: Metrics are sums over clicked documents: `dcg`, `dcg@k`, `precision@k`. Other metrics are refused.
+//! * 16.10: Propensities come from the option `propensities`, or else are estimated as by `ltr_propensities` with the
+//!   method `em`.
 //! * 16.11: Intervals treat the impressions as the sample.
 
 use std::collections::HashSet;
@@ -38,24 +39,24 @@ pub const EVALUATE_CLICKS: TableFunction = TableFunction::new(
     evaluate_clicks,
 );
 
-/// The number of the first argument after the options.
+/// The index of the first argument after the options.
 const FIRST_VALUE: usize = 3;
 
 /// The default metric.
 const DEFAULT_METRIC: &str = "dcg@10";
 
-/// Rows that are scored together, or the rows of one impression.
+/// Impressions are scored together once they have at least this many rows.
 const ROWS_OF_PART: usize = 4096;
 
-/// Advice for unknown propensities.
+/// Advice for errors about unknown propensities.
 const GIVE_PROPENSITIES: &str = "give them with the option 'propensities', as an array by position or a source with position and propensity";
 
-/// The gain of a rank, from 0.
+/// The gain at a rank; ranks start at 0.
 type Gain = Box<dyn Fn(usize) -> f64>;
 
 /// The checked arguments of a call.
 struct ClickRequest<'a> {
-    /// For the log: the option `columns` may have the log's keys.
+    /// Options for reading the log: `columns` contains only keys that apply to logs.
     log_options: Params,
     names: Vec<String>,
     gains: Vec<Gain>,
@@ -78,7 +79,7 @@ impl<'a> ClickRequest<'a> {
         let gains = metrics.iter().map(gain).collect::<Result<_>>()?;
         let clip = options::number(&options, "clip");
         let confidence = options::number(&options, "confidence");
-        // 1. The model reads the log without the columns that only logs have.
+        // 1. For scoring, the log is read without the columns that exist only in logs.
         let scoring = with_columns(&options, |key| !["impression", "position", "clicked"].contains(&key));
         let (model, source) = (call.argument(0), call.argument(1));
         let ranking = rank_by_column::ranking_by(call, model, source, FIRST_VALUE, scoring, limits)?;
@@ -89,8 +90,8 @@ impl<'a> ClickRequest<'a> {
         ranking.check_features(
             "make judgments of the log with ltr_judgments, and evaluate these with ltr_evaluate",
         )?;
-        // 2. The log is read without features. The query and document columns have the same names as in training,
-        //    if the log has these columns.
+        // 2. For clicks, the log is read without features. The query and document columns are those used in training,
+        //    if the log contains them.
         let names = ranking.source.columns(call.connection, &ranking.limits)?;
         let mut log_options = with_columns(&options, |key| LOG_KEYS.contains(&key));
         for role in ["query", "doc"] {
@@ -111,7 +112,7 @@ impl<'a> ClickRequest<'a> {
     }
 }
 
-/// The options with these keys of the option `columns`.
+/// The options, where the option `columns` contains only the keys that `keeps` accepts.
 fn with_columns(options: &Params, keeps: impl Fn(&str) -> bool) -> Params {
     let Some(columns) = options.get("columns").and_then(Value::as_object) else { return options.clone() };
     let columns =
@@ -119,17 +120,17 @@ fn with_columns(options: &Params, keeps: impl Fn(&str) -> bool) -> Params {
     options.clone().with("columns", Value::Object(columns.collect()))
 }
 
-/// The options, with a column for a role that the option `columns` does not set.
+/// The options, where `columns` assigns this column to the role unless it already sets the role.
 fn with_column(options: Params, role: &str, name: &str) -> Params {
     let mut columns = options.get("columns").and_then(Value::as_object).cloned().unwrap_or_default();
     columns.entry(role).or_insert_with(|| json!(name));
     options.with("columns", Value::Object(columns))
 }
 
-/// A document's gain by rank (rule 16.9).
+/// The gain of a document as a function of its rank (rule 16.9).
 fn gain(metric: &Metric) -> Result<Gain> {
     let depth = metric.cutoff().unwrap_or(usize::MAX);
-    // Clicks have no grades, so parameters in the name have no meaning.
+    // Clicks have no relevance grades, so parameters in the metric name are meaningless.
     let name = if metric.named().given().is_empty() { metric.def().name } else { "" };
     match (name, metric.cutoff()) {
         ("dcg", _) => Ok(Box::new(move |rank| if rank < depth { logarithmic(rank) } else { 0.0 })),
@@ -144,9 +145,9 @@ fn gain(metric: &Metric) -> Result<Gain> {
 
 fn rows(request: &ClickRequest<'_>) -> Result<OutputRows> {
     let log = request.log()?;
-    // 1. Propensities.
+    // 1. Get the propensities.
     let propensities = propensities(request, &log)?;
-    // 2. One pass over the log with the features.
+    // 2. Read the log with its features, in one pass.
     let RankingCall { call: Call { connection, state, .. }, handle, source, limits, .. } = &request.ranking;
     let spec = ReadSpec { query: true, ..ReadSpec::ranked(&handle.model, ListConstraint::None) };
     let options = &with_log_ids(&request.ranking.options, &log);
@@ -163,7 +164,7 @@ fn rows(request: &ClickRequest<'_>) -> Result<OutputRows> {
     if evaluation.sums.impressions() < 1.0 {
         return Err(Error::Data("0 rows in the log".to_owned()));
     }
-    // 3. Estimates.
+    // 3. Compute the estimates.
     let weights = Weights::new(propensities.known.iter().copied(), request.clip);
     let known = |position: &usize| weights.at(*position).is_none();
     if let Some(position) = evaluation.sums.clicks().map(|(position, _)| position).find(known) {
@@ -181,13 +182,13 @@ fn rows(request: &ClickRequest<'_>) -> Result<OutputRows> {
     Ok(ready(rows))
 }
 
-/// The options, with the log's columns for queries and documents.
+/// The options, with the query and document columns of the log.
 fn with_log_ids(options: &Params, log: &LogSource<'_>) -> Params {
     let [_, query, doc, ..] = log.names();
     with_column(with_column(options.clone(), "query", query), "doc", doc)
 }
 
-/// Propensities by position.
+/// The propensity of each position.
 struct Propensities {
     known: Vec<(u32, f64)>,
     estimated: Option<Estimated>,
@@ -199,7 +200,7 @@ struct Estimated {
     influence: Influence,
 }
 
-/// The propensities of the option, or estimated from the log.
+/// The propensities that the option gives, or else estimates from the log.
 fn propensities(request: &ClickRequest<'_>, log: &LogSource<'_>) -> Result<Propensities> {
     let RankingCall { call, options, limits, .. } = &request.ranking;
     if let Some(given) = options.get("propensities") {
@@ -222,30 +223,30 @@ fn propensities(request: &ClickRequest<'_>, log: &LogSource<'_>) -> Result<Prope
     Ok(Propensities { known, estimated: Some(Estimated { counted, influence }) })
 }
 
-/// The impressions of a log while they are ranked.
+/// The state of the pass over a log that ranks its impressions.
 struct Evaluation<'a> {
     request: &'a ClickRequest<'a>,
     propensities: &'a Propensities,
-    /// Finds the pairs of estimated propensities.
+    /// Finds query-document pairs, if propensities are estimated.
     finder: Option<Finder<'a>>,
-    /// Rows of impressions not yet scored.
+    /// The rows of impressions that are not yet scored (the current part).
     part: PartReader<'a>,
-    /// Their groups and rows.
+    /// The group and the rows of each complete impression in the current part.
     impressions: Vec<(usize, Vec<Shown>)>,
-    /// Number of rows.
+    /// The number of rows of these impressions.
     closed_rows: usize,
-    /// Their queries, if the model needs all documents of a query.
+    /// The queries of the current part, if the model needs all documents of a query together.
     queries: HashSet<Id>,
     needs_queries: bool,
     sums: ClickSums,
-    /// Slopes of the likelihood by propensity, for each group.
+    /// The derivatives of the likelihood by each propensity, for each group of impressions.
     slopes: Vec<Vec<f64>>,
     warnings: Vec<String>,
-    /// Unknown values of all parts.
+    /// Unknown values found in all parts so far.
     unknown: Vec<UnknownValues>,
-    /// Rows of the previous parts.
+    /// The number of rows in previous parts.
     scored_rows: usize,
-    /// The warnings without digits, to drop repeats.
+    /// The warnings without digits, used to drop repeated warnings.
     kinds: HashSet<String>,
 }
 
@@ -271,7 +272,8 @@ impl<'a> Evaluation<'a> {
         }
     }
 
-    /// Adds the unknown values of a part with this many rows, which excludes numbers without missing values.
+    /// Adds the unknown values found in a part of this many rows. A numeric feature is in `found` only if the part has
+    /// missing values of it.
     fn add_unknown(&mut self, found: Vec<UnknownValues>, rows: usize) {
         let is_same = |a: &UnknownValues, b: &UnknownValues| (&a.name, a.counted) == (&b.name, b.counted);
         let is_found = |known: &UnknownValues| found.iter().any(|more| is_same(more, known));
@@ -287,7 +289,7 @@ impl<'a> Evaluation<'a> {
         self.scored_rows += rows;
     }
 
-    /// Ranks the impressions of the current part, and adds their clicks.
+    /// Ranks the impressions in the current part and adds their clicks to the sums.
     fn score(&mut self) -> Result<()> {
         let impressions = std::mem::take(&mut self.impressions);
         self.queries.clear();
@@ -297,7 +299,7 @@ impl<'a> Evaluation<'a> {
         }
         let (data, report) = self.part.take()?;
         let scored = self.request.ranking.scored(&data)?;
-        // Impressions of a query repeat its documents, so unknown values are reported for all rows together.
+        // Several impressions of a query repeat the same documents, so unknown values are reported once for all rows.
         let general: Vec<String> = data
             .repeated_rows()
             .into_iter()
@@ -309,7 +311,7 @@ impl<'a> Evaluation<'a> {
                 self.warnings.push(format!("some impressions: {warning}"));
             }
         }
-        // The document of each row.
+        // The index of the document in each row.
         let mut documents = vec![0; data.n_docs()];
         report.rows.iter().enumerate().for_each(|(document, row)| documents[*row] = document);
         let (mut start, mut ticks) = (0, Ticks::default());
@@ -335,7 +337,8 @@ impl<'a> Evaluation<'a> {
 impl TakesImpressions for Evaluation<'_> {
     fn pair(&mut self, query: Id, doc: Id) -> Result<u32> {
         let pair = self.finder.as_mut().map_or(Ok(0), |finder| finder.pair(query.clone(), &doc))?;
-        // A model that needs all documents of a query ranks them once per impression.
+        // A model that needs all documents of a query must rank each impression separately, so a part may contain only
+        // one impression per query.
         let is_first = self.part.n_rows() == self.closed_rows;
         if self.needs_queries && is_first && !self.queries.insert(query.clone()) {
             self.score()?;
@@ -358,7 +361,7 @@ impl TakesImpressions for Evaluation<'_> {
     }
 }
 
-/// Effect of each group's impressions on the propensities.
+/// How the impressions in each group affect the estimated propensities.
 fn changes(influence: &Influence, slopes: &[Vec<f64>]) -> Changes {
     let of_group = |slopes: &Vec<f64>| {
         let changes = influence.change(slopes);
@@ -367,7 +370,7 @@ fn changes(influence: &Influence, slopes: &[Vec<f64>]) -> Changes {
     slopes.iter().map(of_group).collect()
 }
 
-/// A warning about propensities below `clip`.
+/// A warning if clicks have a propensity below `clip`.
 fn clipped(sums: &ClickSums, weights: &Weights, clip: f64) -> Option<String> {
     let is_clipped = |position: usize| weights.at(position).is_some_and(|[_, slope]| slope >= 0.0);
     let [all, found] = sums.clicks().fold([0.0; 2], |[all, found], (position, clicks)| {
@@ -384,7 +387,7 @@ fn without_digits(text: &str) -> String {
     text.chars().filter(|c| !c.is_ascii_digit()).collect()
 }
 
-/// The rows.
+/// The result rows.
 fn output(
     request: &ClickRequest<'_>,
     sums: &ClickSums,

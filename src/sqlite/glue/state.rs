@@ -1,4 +1,4 @@
-//! The state of a connection: cached models and fits, the last warnings, a mark while training runs.
+//! The state of a connection: cached models and fitted functions, the last warnings, and whether training is running.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -16,35 +16,36 @@ use crate::buckets::state;
 use crate::data::Id;
 use crate::model::{Key, Model};
 
-/// Capacity of the cache of decoded models.
+/// Maximum number of decoded models in the cache.
 const MAX_MODELS: usize = 16;
 
-/// Capacity of the cache of fitted functions in bytes.
+/// Maximum size of the cache of fitted functions, in bytes.
 const MAX_FIT_BYTES: usize = 64 << 20;
 
-/// Largest cached training in buckets, in bytes.
+/// Maximum size, in bytes, of a state of training in buckets that is cached.
 const MAX_ROUND_BYTES: usize = 16 << 20;
 
-/// A decoded model, and where to read the rest of it.
+/// A decoded model, and where the blocks that are not yet loaded can be read.
 #[derive(Debug, Clone)]
 pub struct ModelHandle {
     pub model: Arc<Model>,
-    /// The key of the model.
+    /// The model's key in the cache.
     pub key: Key,
-    /// The stored model, whose blocks are read on demand; `None` for a complete model from a BLOB argument.
+    /// Where the model is stored, to read blocks on demand; `None` for a BLOB argument, which contains the complete
+    /// model.
     pub location: Option<BlobLocation>,
-    /// Memory for the model, if this call decoded it.
+    /// Memory reserved for the model, if this function call decoded it.
     pub memory: Arc<Reservation>,
 }
 
 impl ModelHandle {
-    /// The schema that the model is in; `main` for a BLOB argument.
+    /// The schema in which the model is stored; `main` for a BLOB argument.
     pub fn schema(&self) -> &str {
         self.location.as_ref().map_or("main", |location| &location.schema)
     }
 }
 
-/// The row of `ltr_models` with a model.
+/// The row of `ltr_models` that stores a model.
 #[derive(Debug, Clone)]
 pub struct BlobLocation {
     pub schema: String,
@@ -52,7 +53,7 @@ pub struct BlobLocation {
     pub row: i64,
 }
 
-/// States of all connections with functions of this library, by database address.
+/// The states of all connections on which this library is loaded, with the address of each `sqlite3` object.
 static STATES: Mutex<Vec<(usize, Weak<State>)>> = Mutex::new(Vec::new());
 
 /// The state of one connection.
@@ -66,16 +67,16 @@ pub struct State {
     training: AtomicBool,
     asked: Mutex<Option<Arc<Asked>>>,
     planned: AtomicUsize,
-    /// Whether FTS5 has taken `ltr_fts`, or why it has not.
+    /// Whether `ltr_fts` is registered with FTS5, or why not; `None` before the first attempt.
     fts5: Mutex<Option<Result<(), String>>>,
-    /// Whether the first attempt failed.
+    /// Whether an attempt to register `ltr_fts` has failed.
     fts5_was_late: AtomicBool,
-    /// The last training in buckets, and its bytes.
+    /// The last state of training in buckets that was decoded, with its bytes.
     round: Mutex<Option<(Vec<u8>, Arc<state::State>)>>,
 }
 
 impl State {
-    /// The state of a new connection.
+    /// Creates the state of a new connection.
     pub fn new() -> Arc<Self> {
         Arc::new(Self {
             complete: AtomicBool::new(false),
@@ -91,9 +92,9 @@ impl State {
         })
     }
 
-    /// The state of a connection. If an earlier load registered functions, the connection keeps its state, so that if this
-    /// load fails halfway, old and new functions work together. Functions drop their state before the connection is
-    /// freed, so a later connection at the same address gets a new one.
+    /// Returns the state of a connection. If the library was already loaded, the connection keeps its state, so old and
+    /// new functions work together even if this load fails halfway. Functions drop their state before SQLite frees the
+    /// connection, so a later connection at the same address gets a new state.
     pub fn of(connection: &Connection) -> Arc<Self> {
         let database = Database::from_connection(connection).address();
         let mut states = lock(&STATES);
@@ -111,8 +112,8 @@ impl State {
         self.complete.store(true, Ordering::SeqCst);
     }
 
-    /// Runs the body of the SQL function `name` like [`guard`]. Returns an error after a load that failed halfway, because
-    /// SQLite cannot always remove registered functions.
+    /// Runs the body of the SQL function `name` like [`guard`]. If loading failed halfway, it returns an error instead;
+    /// this is needed because SQLite cannot always remove registered functions.
     pub fn guard<T>(&self, name: &str, body: impl FnOnce() -> Result<T>) -> rusqlite::Result<T> {
         let outcome = guard(name, || {
             if self.complete.load(Ordering::SeqCst) {
@@ -127,10 +128,10 @@ impl State {
         outcome
     }
 
-    /// The cached model with this key, otherwise the model that `decode` returns.
+    /// Returns the cached model with this key. If there is none, decodes it with `decode` and caches it.
     ///
     /// # Errors
-    /// Errors of `decode`.
+    /// The errors of `decode`.
     pub fn model(&self, key: Key, decode: impl FnOnce() -> Result<Model>) -> Result<Arc<Model>> {
         if let Some(model) = self.models.get(&key) {
             return Ok(model);
@@ -140,11 +141,11 @@ impl State {
         Ok(model)
     }
 
-    /// The training in buckets with these bytes: from the last call if equal, otherwise decoded, and cached if it is
-    /// small.
+    /// Returns the state of training in buckets that these bytes encode. If the bytes equal those of the last call, the
+    /// cached state is used; otherwise they are decoded, and cached if they are small enough.
     ///
     /// # Errors
-    /// Bytes that are not a state.
+    /// If the bytes are not a state.
     pub fn round(&self, bytes: &[u8]) -> Result<Arc<state::State>> {
         if let Some((_, round)) = lock(&self.round).as_ref().filter(|(known, _)| known == bytes) {
             return Ok(Arc::clone(round));
@@ -154,12 +155,12 @@ impl State {
         Ok(round)
     }
 
-    /// Counts a statement with a table-valued function that is being prepared.
+    /// Counts a statement that uses a table-valued function, while SQLite prepares it.
     pub fn count_plan(&self) {
         self.planned.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Number of calls of [`Self::count_plan`].
+    /// The number of calls to [`Self::count_plan`].
     pub fn planned(&self) -> usize {
         self.planned.load(Ordering::Relaxed)
     }
@@ -168,12 +169,13 @@ impl State {
         self.models.get(&key)
     }
 
-    /// Number of cached models.
+    /// The number of cached models.
     pub fn models_kept(&self) -> usize {
         self.models.len()
     }
 
-    /// Stores the warnings of the last training, ranking, evaluation or recommendation; drops repeats, as from two models.
+    /// Stores the warnings of the last training, ranking, evaluation or recommendation; drops repeated warnings, such
+    /// as the same warning for two models.
     pub fn set_warnings(&self, mut warnings: Vec<String>) {
         let mut seen = HashSet::new();
         warnings.retain(|warning| seen.insert(warning.clone()));
@@ -185,12 +187,12 @@ impl State {
         lock(&self.warnings).clone()
     }
 
-    /// Whether FTS5 has taken `ltr_fts`, or why it has not; `None` before the first attempt.
+    /// Whether `ltr_fts` is registered with FTS5, or why not; `None` before the first attempt.
     pub fn fts5(&self) -> Option<Result<(), String>> {
         lock(&self.fts5).clone()
     }
 
-    /// Stores the outcome of giving `ltr_fts` to FTS5.
+    /// Stores the outcome of an attempt to register `ltr_fts` with FTS5.
     pub fn set_fts5(&self, outcome: Result<(), String>) {
         if outcome.is_err() {
             self.fts5_was_late.store(true, Ordering::SeqCst);
@@ -198,7 +200,8 @@ impl State {
         *lock(&self.fts5) = Some(outcome);
     }
 
-    /// Whether an attempt to give `ltr_fts` to FTS5 has failed, so that statements may have been prepared without it.
+    /// Whether an attempt to register `ltr_fts` with FTS5 has failed, so that statements may have been prepared without
+    /// it.
     pub fn fts5_was_late(&self) -> bool {
         self.fts5_was_late.load(Ordering::SeqCst)
     }
@@ -206,7 +209,7 @@ impl State {
     /// Marks this connection as training until the mark is dropped.
     ///
     /// # Errors
-    /// If training is already running: a source that trains would never end.
+    /// If training is already running, because a source that starts training would never end.
     pub fn begin_training(self: &Arc<Self>) -> Result<TrainingMark> {
         if self.training.swap(true, Ordering::SeqCst) {
             let problem =
@@ -216,10 +219,10 @@ impl State {
         Ok(TrainingMark(Arc::clone(self)))
     }
 
-    /// Makes queries the rows of `ltr_query` until the mark is dropped.
+    /// Makes these queries the rows of `ltr_query` until the mark is dropped.
     ///
     /// # Errors
-    /// If `ltr_query` already has rows: a view of candidates that searches would never end.
+    /// If `ltr_query` already has rows, because a view of candidates that runs a search would never end.
     pub fn ask(self: &Arc<Self>, asked: Asked) -> Result<AskedMark> {
         let mut running = lock(&self.asked);
         if running.is_some() {
@@ -232,20 +235,21 @@ impl State {
         Ok(AskedMark { state: Arc::clone(self), asked })
     }
 
-    /// The queries of the running call.
+    /// The queries of the function call in progress, if it reads a view of candidates.
     pub fn asked(&self) -> Option<Arc<Asked>> {
         lock(&self.asked).clone()
     }
 }
 
-/// The queries for which a call reads a view of candidates: the rows of `ltr_query`.
+/// The queries for which a function call reads a view of candidates. They are the rows of `ltr_query`.
 #[derive(Debug)]
 pub struct Asked {
-    /// The texts or ids of the queries.
+    /// The text or id of each query.
     pub queries: Vec<Id>,
-    /// Parameters as JSON: the option `params` of a search, or the column `params` of judgments. May be empty.
+    /// The parameters of each query as JSON, from the option `params` of a search or the column `params` of judgments.
+    /// May be empty.
     pub params: Vec<Option<String>>,
-    /// Index of the query being read; past the end means all queries.
+    /// The index of the query being read; an index past the end means all queries.
     now: AtomicUsize,
 }
 
@@ -259,14 +263,14 @@ impl Asked {
         self.now.store(query, Ordering::SeqCst);
     }
 
-    /// The rows of `ltr_query`.
+    /// The indices of the queries that are rows of `ltr_query` now.
     pub fn rows(&self) -> Range<usize> {
         let now = self.now.load(Ordering::SeqCst);
         if now < self.queries.len() { now..now + 1 } else { 0..self.queries.len() }
     }
 }
 
-/// Ends the queries of [`State::ask`] when dropped.
+/// Removes the queries of [`State::ask`] from `ltr_query` when dropped.
 pub struct AskedMark {
     state: Arc<State>,
     pub asked: Arc<Asked>,
@@ -278,7 +282,7 @@ impl Drop for AskedMark {
     }
 }
 
-/// Ends the mark of [`State::begin_training`] when dropped.
+/// Marks a connection as training ([`State::begin_training`]) until dropped.
 pub struct TrainingMark(Arc<State>);
 
 impl Drop for TrainingMark {

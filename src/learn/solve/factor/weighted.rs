@@ -1,51 +1,54 @@
-//! Factorization of pairs of users and items by weighted least squares over all items (Hu, Koren & Volinsky 2008, equations
-//! 3 to 5).
+//! Factorizes user-item pairs by weighted least squares over all items (Hu, Koren & Volinsky 2008, equations 3 to 5).
 //!
 //! ```text
 //! min over U, V   lambda / 2 (|U|^2 + |V|^2) + 1/2 sum over all u, i  c_ui (p_ui - v_i.u)^2
 //! ```
 //!
-//! p_ui is 1 for the pairs of the data and 0 for all others. The confidence c_ui is 1 + e_ui for pairs, with e_ui >= 0, and 1
-//! for others. For fixed V each user has its own linear system, and so has each item for fixed U:
+//! p_ui is 1 for the pairs in the data and 0 for all others. The confidence c_ui is 1 + e_ui for pairs in the data,
+//! with e_ui >= 0, and 1 for all others. If V is fixed, a separate linear system determines each user's row; likewise
+//! for each item if U is fixed:
 //!
 //! ```text
 //! (V'V + sum over pairs of u  e_ui v_i v_i' + lambda I) u = sum over pairs of u  (1 + e_ui) v_i
 //! ```
 //!
-//! V'V is the same for all users, so that a half step costs O(pairs rank^2 + (users + items) rank^2 + users rank^3): items
-//! without a pair cost nothing. Each half step is the exact minimum. All sums have a fixed order.
+//! V'V is shared by all users, so a half step costs O(pairs rank^2 + (users + items) rank^2 + users rank^3): a
+//! user-item combination that is not in the data costs nothing. Each half step finds the exact minimum. All sums are
+//! computed in a fixed order.
 
 use super::{Factors, factorization::by_item};
 use crate::base::{Control, Error, Result, Ticks, checkpoint, parallel};
 use crate::data::Ratings;
 use crate::math::{Factor, LANES, Lanes, dot, gram, lanes};
 
-/// Rows that are added to a Gram matrix at a time.
+/// Number of rows that are added to a Gram matrix at a time.
 const SLAB: usize = 256;
-/// Number of partial sums of a Gram matrix, computed in parallel. It is fixed, so sums do not depend on threads.
+/// Number of partial sums into which a Gram matrix is divided to compute it in parallel. It is fixed, so results do not
+/// depend on the number of threads.
 const PARTS: usize = 8;
-/// Iterations for the largest singular value, and the relative change at which they end.
+/// Maximum number of iterations for the largest singular value, and the relative change at which they stop.
 const POWER_STEPS: usize = 100;
 const POWER_CHANGE: f64 = 1e-4;
 
-/// The problem: pairs whose values are e.
+/// The optimization problem. The values of the pairs are the e_ui.
 pub struct WeightedSquares<'a> {
     pairs: &'a Ratings,
-    /// User and number of each pair of item i: `by_item[item_offsets[i]..item_offsets[i + 1]]`.
+    /// The pairs by item, each as its user and its index in `pairs`. Item i has the range
+    /// `item_offsets[i]..item_offsets[i + 1]`.
     by_item: Vec<(u32, u32)>,
     item_offsets: Vec<usize>,
 }
 
-/// Rows of one side, with data shared by the other side's systems.
+/// The rows of one side (users or items), with the data that all systems of the other side share.
 pub struct Side<'a> {
     rows: &'a [f64],
     rank: usize,
-    /// The matrix of all rows, Y'Y, in blocks; its upper triangle.
+    /// The upper triangle of Y'Y, in blocks, where Y is the matrix of all rows.
     gram: Vec<Lanes>,
 }
 
 impl<'a> Side<'a> {
-    /// Rows of `rank` numbers.
+    /// `rows`: all rows, each of `rank` numbers, one after another.
     pub fn new(rows: &'a [f64], rank: usize) -> Self {
         let width = lanes::blocks_for(rank);
         let count = rows.len() / rank;
@@ -70,8 +73,8 @@ impl<'a> Side<'a> {
         &self.rows[index as usize * self.rank..][..self.rank]
     }
 
-    /// The row of the other side with these pairs (row of this side, e); `None` if the system has no solution in double
-    /// precision.
+    /// Solves for the row of the other side that has these pairs, each given as a row of this side and e. Returns
+    /// `None` if the system has no solution in double precision.
     pub fn solve(&self, pairs: &[(u32, f64)], lambda: f64) -> Option<Vec<f64>> {
         let width = lanes::blocks_for(self.rank);
         let mut matrix = self.gram.clone();
@@ -107,7 +110,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// Rows in blocks of eight numbers, one after the other.
+/// Copies rows one after another into blocks of eight numbers. The last block of a row is padded with 0.
 fn in_blocks<'r>(rows: impl Iterator<Item = &'r [f64]>, width: usize) -> Vec<Lanes> {
     let mut blocks = Vec::with_capacity(rows.size_hint().0 * width);
     for row in rows {
@@ -123,14 +126,15 @@ fn in_blocks<'r>(rows: impl Iterator<Item = &'r [f64]>, width: usize) -> Vec<Lan
 }
 
 impl<'a> WeightedSquares<'a> {
-    /// The problem of these pairs; a value is e, the confidence of the pair minus 1.
+    /// Creates the problem from pairs whose value is e, the confidence minus 1.
     pub fn new(pairs: &'a Ratings) -> Self {
         let (item_offsets, by_item) = by_item(pairs);
         Self { pairs, by_item, item_offsets }
     }
 
-    /// The least lambda at which U = V = 0 is a minimum: the largest singular value of the matrix of (1 + e) p, by the power
-    /// method. All its entries are 0 or above, so the ones are not orthogonal to its vector.
+    /// The smallest lambda at which U = V = 0 is a minimum. It is the largest singular value of the matrix (1 + e) p,
+    /// computed by the power method. No entry of the matrix is negative, so the start vector of ones is not orthogonal
+    /// to the singular vector.
     ///
     /// # Errors
     /// An interrupt.
@@ -165,10 +169,10 @@ impl<'a> WeightedSquares<'a> {
         &self.by_item[self.item_offsets[item]..self.item_offsets[item + 1]]
     }
 
-    /// Fits U to V, users in parallel.
+    /// Fits U for fixed V, with users in parallel.
     ///
     /// # Errors
-    /// An interrupt; a system without a solution in double precision.
+    /// An interrupt; a system that has no solution in double precision.
     pub fn fit_users(&self, factors: &mut Factors, lambda: f64, control: &Control) -> Result<()> {
         let Factors { rank, users, items } = factors;
         let pairs = |user: usize| -> Vec<(u32, f64)> {
@@ -177,10 +181,10 @@ impl<'a> WeightedSquares<'a> {
         fit_rows(users, &Side::new(items, *rank), &pairs, lambda, control)
     }
 
-    /// Fits V to U, items in parallel.
+    /// Fits V for fixed U, with items in parallel.
     ///
     /// # Errors
-    /// As [`Self::fit_users`].
+    /// The errors of [`Self::fit_users`].
     pub fn fit_items(&self, factors: &mut Factors, lambda: f64, control: &Control) -> Result<()> {
         let Factors { rank, users, items } = factors;
         let pairs = |item: usize| -> Vec<(u32, f64)> {
@@ -206,7 +210,7 @@ impl<'a> WeightedSquares<'a> {
     }
 }
 
-/// Fits the rows of one side to the other.
+/// Fits the rows of one side while the other side is fixed.
 fn fit_rows(
     rows: &mut [f64],
     other: &Side<'_>,
@@ -222,7 +226,7 @@ fn fit_rows(
     control.check()
 }
 
-/// The error for a system without a solution.
+/// The error for a system that has no solution.
 pub fn no_solution(lambda: f64) -> Error {
     Error::Data(format!(
         "weighted least squares with lambda {lambda:e} has no solution in double precision: counts times 'count_weight' are too \

@@ -1,9 +1,10 @@
-//! A problem in score space: the scores of all documents, passes over all pairs, and sums over documents. Newton's method
-//! reads the rows through [`Rows`], which `remote_rows` implements for rows elsewhere.
+//! A pairwise problem in score space: stores the scores of all documents, runs passes over all pairs, and computes sums
+//! over documents. Newton's method accesses rows only through [`Rows`]; `remote_rows` implements this trait for rows
+//! that are stored elsewhere.
 //!
-//! A large problem is divided into chunks of consecutive queries, in a way that depends on the problem alone. Chunks
-//! run in the caller's thread pool, and their results are added in chunk order, so the number of threads changes no
-//! bit. A small problem is one chunk and runs on the calling thread.
+//! A large problem is divided into chunks of consecutive queries; the division depends only on the problem. Chunks run
+//! in the caller's thread pool, and their results are added in chunk order, so results are bit-identical for any number
+//! of threads. A small problem is a single chunk and runs on the calling thread.
 
 use super::chunk::{Chunk, PassSums};
 use super::curve::Curve;
@@ -14,60 +15,61 @@ use crate::base::{Control, Reservation, parallel};
 use crate::learn::solve::{PairBlock, PairProblem};
 use crate::math::{Lanes, lanes};
 
-/// Multiplications and comparisons of a pass below which a problem is not cut.
+/// A problem is divided into chunks only if a pass takes at least this many multiplications and comparisons.
 const SERIAL_WORK: u64 = 2_000_000;
-/// Largest number of chunks.
+/// Maximum number of chunks.
 const MOST_CHUNKS: u64 = 64;
-/// From this many features on, products are faster in single precision. Then the next limit of chunks applies: adding Hessians is slow.
+/// With at least this many features, products are faster in single precision, and the next constant limits the number
+/// of chunks, because adding their Hessians is slow.
 pub(super) const MANY_FEATURES: usize = 256;
 const MOST_WIDE_CHUNKS: u64 = 8;
-/// Bytes that the chunks' Hessians may take together.
+/// Maximum number of bytes for the Hessians of all chunks together.
 const HESSIAN_BYTES: u64 = 1 << 26;
 
-/// Score space of a problem.
+/// A problem in score space.
 pub(super) struct Space<'a> {
     chunks: Vec<Chunk<'a>>,
-    /// The point whose scores were computed from the features and are the accepted ones.
+    /// The accepted point, if its scores were computed directly from the features.
     point: Option<Vec<Lanes>>,
-    /// The last pass of the hinge, if it was at the accepted point.
+    /// The last pass with the smoothed hinge, if it was at the accepted point.
     last_pass: Option<LastPass>,
-    /// The documents with their products, if they are few and the products were needed.
+    /// The documents and their inner products, once needed; used only if there are few documents.
     documents: Option<Documents<'a>>,
-    /// Memory for the centers, if used.
+    /// Memory reserved for the centers (`pass`: one multiplier p0 per pair), if they are stored.
     center_memory: Option<Reservation>,
-    /// Checked before every chunk. After a cancellation chunks are skipped, and results are meaningless.
+    /// Checked before every chunk. After a cancellation, chunks are skipped and results are meaningless.
     control: &'a Control,
     totals: Totals,
 }
 
-/// A pass of the hinge.
+/// The result of a pass with the smoothed hinge.
 struct LastPass {
     delta: f64,
     sums: PassSums,
-    /// X'g, once computed.
+    /// X'g, once it has been computed.
     product: Option<Vec<Lanes>>,
 }
 
-/// Comparisons and multiplications of one pass over a query.
+/// Number of comparisons and multiplications in one pass over a query.
 fn work(block: &PairBlock) -> u64 {
     block.pairs + (2 * block.n_docs() * block.dim) as u64
 }
 
-/// Largest number of chunks of a problem with `dim` features.
+/// Maximum number of chunks for a problem with `dim` features.
 fn chunk_limit(dim: usize) -> u64 {
     let square = (8 * dim * dim).max(1) as u64;
     let most = if dim >= MANY_FEATURES { MOST_WIDE_CHUNKS } else { MOST_CHUNKS };
     (HESSIAN_BYTES / square).clamp(1, most)
 }
 
-/// The number of chunks that a problem has at most, if it has `dim` features.
+/// An upper bound on the number of chunks into which this problem is divided if it has `dim` features.
 pub fn largest_chunk_count(problem: &PairProblem<'_>, dim: usize) -> u64 {
     let total: u64 = problem.useful_blocks().map(|(block, _)| work(block)).sum();
     if total < SERIAL_WORK { 1 } else { chunk_limit(dim).min(total / (SERIAL_WORK / 8)) + 1 }
 }
 
 impl<'a> Space<'a> {
-    /// The queries with a positive weight and at least one pair.
+    /// Creates the score space from the queries that have a positive weight and at least one pair.
     pub(super) fn new(problem: &PairProblem<'a>, control: &'a Control) -> Self {
         let (dim, width) = (problem.dim, lanes::blocks_for(problem.dim));
         let total: u64 = problem.useful_blocks().map(|(block, _)| work(block)).sum();
@@ -99,22 +101,23 @@ impl<'a> Space<'a> {
         Self { chunks, point: None, last_pass: None, documents: None, center_memory: None, control, totals }
     }
 
-    /// Pass at (accepted scores) + step * Xd for a loss with a curvature.
+    /// A pass at (accepted scores) + step * Xd for a loss that has a second derivative.
     pub(super) fn curve_pass<C: Curve>(&mut self, curve: C, step: f64) -> PassSums {
         PassSums::total(&self.each(|chunk| curve::pass(chunk, curve, step)))
     }
 
-    /// Sum of c k z z' over all pairs at the accepted point, k the curvature; blocks on and above the diagonal.
+    /// The sum of c k z z' over all pairs at the accepted point, where k is the curvature. Only blocks on and above the
+    /// diagonal are computed.
     pub(super) fn curve_hessian<C: Curve>(&mut self, curve: C) -> Vec<Lanes> {
         self.folded(self.matrix_size(), |chunk, out| curve::add_hessian(chunk, curve, out))
     }
 
-    /// Blocks of a matrix of features.
+    /// Number of blocks in a matrix of features x features.
     fn matrix_size(&self) -> usize {
         self.totals.width * lanes::LANES * self.totals.width
     }
 
-    /// Results of all chunks, in chunk order; defaults when canceled.
+    /// Runs `work` on all chunks and returns the results in chunk order; after a cancellation, default values.
     fn each<R: Send + Default>(&mut self, work: impl Fn(&mut Chunk<'a>) -> R + Sync + Send) -> Vec<R> {
         let control = self.control;
         let work = |chunk: &mut Chunk<'a>| if control.is_canceled() { R::default() } else { work(chunk) };
@@ -124,7 +127,7 @@ impl<'a> Space<'a> {
         parallel::map_of(self.chunks.iter_mut().collect(), |_, chunk| work(chunk))
     }
 
-    /// The sum, in chunk order, of what the chunks write into vectors of `size` blocks.
+    /// Lets each chunk write into a vector of `size` blocks, and adds the vectors in chunk order.
     fn folded(
         &mut self,
         size: usize,
@@ -147,7 +150,8 @@ impl Rows for Space<'_> {
         &self.totals
     }
 
-    /// Computes the scores of w from the features, unless they are the accepted ones, and accepts them.
+    /// Computes the scores of w from the features and accepts them. Does nothing if the accepted scores were already
+    /// computed from w.
     fn set_point(&mut self, w: &[Lanes]) {
         if self.point.as_deref() == Some(w) {
             return;
@@ -244,19 +248,20 @@ impl HingeRows for Space<'_> {
     }
 }
 
-// Interface of Newton's method to the rows of a problem: rows in memory (`space`), or rows elsewhere (`remote_rows`).
+// The interface through which Newton's method accesses the rows of a problem, in memory (`space`) or elsewhere
+// (`remote_rows`).
 
-/// Constants of a problem, which do not depend on the point.
+/// The constants of a problem, which do not depend on the point.
 pub(super) struct Totals {
-    /// Blocks per vector of features.
+    /// Number of blocks in a feature vector.
     pub width: usize,
     /// Number of features.
     pub dim: usize,
-    /// Sum of c over all pairs, the loss of w = 0.
+    /// The sum of c over all pairs, which is the loss at w = 0.
     pub total_weight: f64,
     /// Number of pairs.
     pub pairs: u64,
-    /// Sum of c z over all pairs, including pair weights.
+    /// The sum of c z over all pairs, multiplied by pair weights if there are any.
     pub pair_sum: Vec<Lanes>,
 }
 
@@ -277,48 +282,49 @@ pub(super) trait Rows {
     /// X'g of the last pass.
     fn transpose_times(&mut self) -> Vec<Lanes>;
 
-    /// Sum of c z z' over all pairs, blocks on and above the diagonal.
+    /// The sum of c z z' over all pairs. Only blocks on and above the diagonal are computed.
     fn moment(&mut self, precision: Precision) -> Vec<Lanes>;
 }
 
-/// Rows with the smoothed hinge. The default methods are for rows that store nothing per pair.
+/// Rows for the smoothed hinge loss. The default methods are for implementations that store nothing per pair.
 pub(super) trait HingeRows: Rows {
-    /// Pass at (accepted point) + step * (direction) with the given width of the zone.
+    /// A pass at (accepted point) + step * (direction). `delta`: the width of the quadratic zone.
     fn pass(&mut self, step: f64, delta: f64) -> PassSums;
 
-    /// Sum of (c / delta) z z' over the zone at the accepted point, blocks on and above the diagonal; and the number
-    /// of pairs in the zone.
+    /// The sum of (c / delta) z z' over the pairs in the zone at the accepted point, and the number of these pairs.
+    /// Only blocks on and above the diagonal are computed.
     fn hessian(&mut self, delta: f64, precision: Precision) -> (Vec<Lanes>, u64);
 
-    /// Largest margin of a pair at the accepted point, or infinity if that is not known.
+    /// The largest margin of any pair at the accepted point, or infinity if it is unknown.
     fn largest_margin(&mut self) -> f64 {
         f64::INFINITY
     }
 
-    /// Announces the likely next width.
+    /// Tells the implementation which zone width is likely to come next.
     fn expect_width(&mut self, _width: f64) {}
 
-    /// The width whose pass at the accepted point is already known, if it is near this one; otherwise this one.
+    /// If the pass at the accepted point is already known for a width near `width`, returns that width; otherwise
+    /// `width`.
     fn near_width(&self, width: f64) -> f64 {
         width
     }
 
-    /// The pairs in the zone at the accepted point, weighted with c / delta, if they and the documents are few.
+    /// The pairs in the zone at the accepted point, weighted by c / delta; `None` if there are many pairs or documents.
     fn few_pairs(&mut self, _delta: f64) -> Option<Vec<ZonePair>> {
         None
     }
 
-    /// The solution of (H + 2 lambda I) d = r, H the Hessian of these pairs.
+    /// Solves (H + 2 lambda I) d = r for d, where H is the Hessian of these pairs.
     fn solve_pairs(&mut self, _pairs: &[ZonePair], _lambda: f64, _r: &[Lanes]) -> Option<Vec<Lanes>> {
         None
     }
 
-    /// Memory in bytes for one center per pair.
+    /// Number of bytes needed to store one center per pair.
     fn center_bytes(&self) -> usize {
         usize::MAX
     }
 
-    /// Replaces every center p0 by the p of the accepted point.
+    /// Replaces every center p0 with the value of p at the accepted point.
     fn update_centers(&mut self, _delta: f64) {}
 
     /// Resets every center to 1/2.
