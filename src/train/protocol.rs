@@ -212,8 +212,11 @@ impl Training {
         };
         let warning = |selection| single_feature::warning(selection, baseline, may_have_baseline, advice);
         let single_feature = trained.selection.as_ref().and_then(warning);
-        // Clicks favor the order that was shown, and few judgments favor one by chance.
-        let is_weak = |evidence: &&Evidence| from_clicks || baseline.is_some() || evidence.is_little();
+        // Clicks favor the order that was shown, and few judgments favor one by chance. Clicks in one order have a warning.
+        let has_warning = undetermined && follow_clicks.is_empty();
+        let is_weak = |evidence: &&Evidence| {
+            !has_warning && (from_clicks || baseline.is_some() || evidence.is_little())
+        };
         let doubt = evidence.as_ref().filter(is_weak).and_then(|evidence| evidence.doubt(may_have_baseline));
         let mut finished = Finished::new(self.algorithm, spec, counts, columns, trained);
         // Both are about the best column, unless there is a baseline.

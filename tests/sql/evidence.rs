@@ -154,7 +154,8 @@ fn clicks_show_the_same_with_a_view() {
             let [with_view, joined] =
                 [&with_view, &joined].map(|report| report["warnings"].to_string().contains(text));
             assert_eq!(with_view, joined, "{text}: {context}");
-            let expected = if text.starts_with("not") { !is_shown } else { determined < 0.5 };
+            let expected =
+                if text.starts_with("not") { !is_shown && determined > 0.5 } else { determined < 0.5 };
             assert_eq!(joined, expected, "{text}: {context}");
         }
     }
