@@ -14,7 +14,7 @@ const LONGEST_FILE: usize = 600;
 
 /// The code of `src` without tests, blank lines and comments is at most so long (lines). Who adds a feature removes what it
 /// replaces.
-const MOST_LINES: usize = 69_942;
+const MOST_LINES: usize = 69_950;
 
 /// A parent has no more lines besides declarations of modules and imports: tables and short functions that read them.
 const MOST_LINES_OF_PARENT: usize = 60;

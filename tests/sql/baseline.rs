@@ -181,7 +181,7 @@ fn a_given_lambda_or_number_of_trees_must_beat_the_baseline() {
         let report = train(&useful, algorithm, &options);
         assert_eq!(report["baseline"]["is_better"], true, "{context}: {report}");
         assert_eq!(report[option].as_f64(), Some(given), "{context}");
-        assert!(ndcg(&useful) > ndcg_of_column(&useful), "{context}");
+        assert!(ndcg(&useful) > ndcg_of_column(&useful) + 0.05, "{context}");
         assert!(!warns(&report, "candidates") && !warns(&report, "not shown"), "{context}: {report}");
         // 2. Nothing is better than the baseline.
         let report = train(&useless, algorithm, &options);

@@ -104,8 +104,8 @@ fn a_counter_of_the_same_clicks_is_a_warning() {
             // Grades that people gave have no column of the log.
             assert_eq!(named(&connection, &format!("{honest}, clicks")), None);
         }
-        let are_found = shuffled > 0.0 || found.iter().all(|found| *found >= 8);
-        assert!(are_found && false_alarms <= 1, "{found:?} {false_alarms}");
+        let least = if shuffled > 0.0 { 5 } else { 9 };
+        assert!(found.iter().all(|found| *found >= least) && false_alarms == 0, "{found:?} {false_alarms}");
     }
 }
 

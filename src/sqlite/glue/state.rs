@@ -141,7 +141,7 @@ impl State {
         Ok(model)
     }
 
-    /// Returns the state of training in buckets that these bytes encode. If the bytes equal those of the last call, the
+    /// Returns the state of training in buckets that these bytes encode. If the last call had the same bytes, the
     /// cached state is used; otherwise they are decoded, and cached if they are small enough.
     ///
     /// # Errors

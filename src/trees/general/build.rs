@@ -225,6 +225,15 @@ impl Builder {
         self.add(&nodes)
     }
 
+    /// Memory for this many further nodes, so that the vectors don't grow by copies.
+    pub fn reserve(&mut self, nodes: usize) {
+        let forest = &mut self.forest;
+        forest.steps.reserve_exact(nodes);
+        for numbers in [&mut forest.values, &mut forest.covers, &mut forest.gains] {
+            numbers.reserve_exact(nodes);
+        }
+    }
+
     fn push_leaf(&mut self, place: u32, value: f64, cover: f64) {
         let forest = &mut self.forest;
         forest.steps.push(Step { threshold: f64::INFINITY, column: 0, left: place });

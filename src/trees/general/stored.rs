@@ -96,6 +96,7 @@ impl TryFrom<Stored> for GeneralForest {
 
     fn try_from(stored: Stored) -> Result<Self> {
         let mut builder = Builder::new(stored.width, stored.start, stored.single).with_sets(stored.sets)?;
+        builder.reserve(stored.trees.iter().map(Vec::len).sum());
         for (number, tree) in stored.trees.into_iter().enumerate() {
             let (count, mut next) = (tree.len(), 1);
             let nodes: Vec<RawNode> = tree.into_iter().map(|node| node.raw(&mut next)).collect();
