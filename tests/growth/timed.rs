@@ -152,7 +152,7 @@ fn a_call_that_takes_the_square_is_found() {
         .expect("a function");
     let input = Input { name: String::new(), make: Box::new(|size| Value::Text("a".repeat(size))) };
     let point = Point { name: String::new(), sql: "SELECT square(?1)".to_owned(), input };
-    let measured = measure(&connection, &point, 24 << 10);
+    let measured = measure(&connection, &point, 32 << 10);
     let Measured { growth, latest, .. } = measured;
     assert!(growth > MOST_GROWTH && latest > LATEST && measured.is_wrong(), "{growth}, {latest}");
 }
