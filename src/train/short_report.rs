@@ -42,16 +42,15 @@ pub fn short_report(report: &Value) -> String {
     let interval = |key: &str| evidence[key][0].as_f64().zip(evidence[key][1].as_f64());
     let own = interval("interval").map_or_else(String::new, |(low, high)| format!(" [{low:.4}, {high:.4}]"));
     parts.extend(value.map(|(value, metric)| format!("{metric} {value:.4}{own} on validation")));
-    let compared = evidence["compared_with"].as_str().zip(interval("difference_interval"));
-    parts.extend(compared.map(|(with, (low, high))| {
-        let shown = if evidence["is_shown"] == true { "better" } else { "not shown to be better" };
-        let difference = evidence["difference"].as_f64().unwrap_or_default();
-        format!("{shown} than {with} ({difference:+.4} [{low:+.4}, {high:+.4}])")
-    }));
-    parts.push(format!("{:.1} s", report["seconds"]["all"].as_f64().unwrap_or_default()));
-    // 3. Warnings.
     let warnings: Vec<&str> =
         report["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let compared = evidence["lines"].as_array().and_then(|lines| lines.last()?.as_str());
+    let compared = compared.filter(|_| !evidence["compared_with"].is_null());
+    // A warning may say the same and what to do.
+    let is_said = |line: &&str| warnings.iter().any(|warning| warning.starts_with(*line));
+    parts.extend(compared.filter(|line| !is_said(line)).map(str::to_owned));
+    parts.push(format!("{:.1} s", report["seconds"]["all"].as_f64().unwrap_or_default()));
+    // 3. Warnings.
     parts.push(match warnings[..] {
         [] => "no warnings".to_owned(),
         [only] => format!("1 warning: {only}"),
@@ -95,14 +94,20 @@ mod tests {
             "hotels@3 (rank_svm): 80 queries, 960 documents, lambda 0.01, ndcg@10 0.8765 on validation, 1.2 s, no warnings"
         );
         report["evidence"] = json!({
-            "informative_queries": 62, "interval": [0.81, 0.94], "compared_with": "ORDER BY \"price\"", "difference": 0.0123,
-            "difference_interval": [-0.02, 0.05], "is_shown": false,
+            "informative_queries": 62, "interval": [0.81, 0.94], "compared_with": "ORDER BY \"price\"",
+            "lines": ["62 of 80 queries", "not shown to be better than ORDER BY \"price\": +0.0123"],
         });
         assert_eq!(
             short_report(&report),
             "hotels@3 (rank_svm): 80 queries, 62 of them informative, 960 documents, lambda 0.01, ndcg@10 0.8765 [0.8100, 0.9400] \
-             on validation, not shown to be better than ORDER BY \"price\" (+0.0123 [-0.0200, +0.0500]), 1.2 s, no warnings"
+             on validation, not shown to be better than ORDER BY \"price\": +0.0123, 1.2 s, no warnings"
         );
+        // A warning that begins with the line replaces it.
+        report["warnings"] = json!([
+            "not shown to be better than ORDER BY \"price\": +0.0123; more judged queries may show a gain"
+        ]);
+        assert_eq!(short_report(&report).matches("not shown").count(), 1);
+        report["warnings"] = json!([]);
         report["evidence"] = Value::Null;
         report["active"] = json!(false);
         report["features"] = json!(5);

@@ -63,7 +63,7 @@ fn the_first_lines_compare_with_the_baseline() {
             value(&connection, "SELECT ltr_train(?1, 's', ?2)", (algorithm, options.to_string()));
         assert!(line.contains("60 queries, 59 of them informative"), "{line}");
         assert!(
-            line.contains(" better than the baseline \"a\" (+0.") && !line.contains("not shown"),
+            line.contains(" better than the baseline \"a\": +0.") && !line.contains("not shown"),
             "{line}"
         );
         let options = json!({ "baseline": "a" });

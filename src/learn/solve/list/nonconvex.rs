@@ -22,8 +22,10 @@ use crate::math::{
 // close to it.
 //
 // **Report.** The gap comes from the last round: it measures the distance to a stationary point and does not
-// certify an optimum. `steps` has one entry per round of all starts. Each lambda is solved alone, so a solution does
-// not depend on the other lambdas of a path.
+// certify an optimum. `steps` has one entry per round of all starts.
+//
+// **Path.** The first lambda tries all starts, each later one only the previous solution, with the planes that are there.
+// Choices use paths; the model that is returned, and the candidates next to it, are fitted alone.
 
 const MOST_ROUNDS: usize = 200;
 /// Rounds that each start makes before it is compared with the best.
@@ -35,8 +37,19 @@ const CLOSE: f64 = 1.1;
 /// Largest number of step doublings.
 const MOST_DOUBLINGS: i32 = 4;
 
+/// Solves for each lambda.
+pub(super) fn difference_path(
+    problem: &ListProblem<'_>,
+    lambdas: &[f64],
+    rule: &StopRule,
+    control: &Control,
+) -> Vec<Solution> {
+    let mut fit = LambdaFit::new(problem, rule, control);
+    solve_path(lambdas, |lambda, previous| fit.run(lambda, previous))
+}
+
 /// The fit for one lambda.
-pub(super) struct LambdaFit<'p, 'a> {
+struct LambdaFit<'p, 'a> {
     problem: &'p ListProblem<'a>,
     lambda: f64,
     rule: &'p StopRule,
@@ -60,20 +73,21 @@ struct Descent {
 }
 
 impl<'p, 'a> LambdaFit<'p, 'a> {
-    pub(super) fn new(
-        problem: &'p ListProblem<'a>,
-        lambda: f64,
-        rule: &'p StopRule,
-        control: &'p Control,
-    ) -> Self {
-        Self { problem, lambda, rule, control, bundle: None, majorant: None, first: 0.0 }
+    fn new(problem: &'p ListProblem<'a>, rule: &'p StopRule, control: &'p Control) -> Self {
+        Self { problem, lambda: 0.0, rule, control, bundle: None, majorant: None, first: 0.0 }
     }
 
-    pub(super) fn run(mut self) -> Solution {
-        let start = Candidate::on_ray(self.problem, self.lambda, self.problem.start());
+    /// The solution for a lambda, from the previous one of a path if there is one.
+    fn run(&mut self, lambda: f64, previous: Option<&Solution>) -> Solution {
+        self.lambda = lambda;
+        let start = previous.map_or_else(|| self.problem.start(), |solution| solution.w.clone());
+        let start = Candidate::on_ray(self.problem, lambda, start);
         self.first = start.objective;
         let mut first = Descent::from(start);
         self.descend(&mut first, MOST_ROUNDS);
+        if previous.is_some() {
+            return first.into();
+        }
         let mut random = Random::new(0);
         several_starts(first.into(), 1 + random_starts(self.problem), |number, best| {
             let start = match number {
