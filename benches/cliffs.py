@@ -87,7 +87,7 @@ def write(axis, size, file):
 def options(axis, size):
     found = {"threads": 1}
     if axis == "missing":
-        found["missing"] = "median"
+        found["missing"] = "mean"
     if axis == "queries features":
         found["columns"] = {"query_features": [f"e{number}" for number in range(size)]}
     return json.dumps(found)
