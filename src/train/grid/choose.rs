@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::lambdas::default_lambdas;
+use super::lambdas::{default_lambdas, for_width};
 use super::session::Session;
 use super::spec::{DECODER_POWER, GridSpec};
 use crate::base::{Control, Error, Result};
@@ -168,7 +168,9 @@ impl GridSpec {
         let Some(loss) = self.prior_loss().filter(|_| self.prior_lambda.is_none()) else {
             return Ok(Vec::new());
         };
-        let lambdas = default_lambdas(&loss, self.kernel.is_linear(), Prior::Zero);
+        let (is_linear, features) = (self.kernel.is_linear(), held_out.data.features.columns());
+        let lambdas = default_lambdas(&loss, is_linear, Prior::Zero);
+        let lambdas = for_width(lambdas, &loss, is_linear, features);
         let mut prior = self.clone();
         prior.solver = if loss == self.loss { self.solver } else { solve::SOLVERS[0] };
         prior.loss = loss;
@@ -281,5 +283,11 @@ mod tests {
         let lambdas = default_lambdas(&Loss::Pair(PairLoss::Hinge, PairWeights::Equal), true, Prior::Zero);
         assert_eq!(lambdas.len(), 61);
         assert!((lambdas[0] - 1e3).abs() < 1e-9 && (lambdas[60] - 1e-3).abs() < 1e-15);
+        let hinge = Loss::Pair(PairLoss::Hinge, PairWeights::Equal);
+        let of = |lambdas: &[f64], features| for_width(lambdas.to_vec(), &hinge, true, features);
+        assert_eq!(of(&lambdas, 255), lambdas);
+        let wide: Vec<f64> = lambdas.iter().copied().step_by(5).collect();
+        assert_eq!((of(&lambdas, 256), wide.len()), (wide.clone(), 13));
+        assert_eq!(of(&[&[1e9][..], &lambdas].concat(), 256), [&[1e9][..], &wide].concat());
     }
 }

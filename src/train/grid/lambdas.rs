@@ -8,7 +8,7 @@ use crate::learn::fit::Prior;
 ///
 /// | loss | kernel | candidates |
 /// |---|---|---|
-/// | pairwise | linear | 10^((v - 31) / 10), v = 61, ..., 1 (Dai & Wang 2019, section 5) |
+/// | pairwise | linear | 10^((v - 31) / 10), v = 61, ..., 1 (Dai & Wang 2019, section 5); [`for_width`] |
 /// | difference of convex functions, with a prior | any | 100, 10, and half decades from 1 to 1e-4 |
 /// | convex with cutting planes, with a prior | any | half decades from 1000 to 0.001: the prior may be best |
 /// | convex with cutting planes, difference of convex functions, annealed | any | half decades from 1 to 1e-4 |
@@ -35,6 +35,21 @@ pub fn default_lambdas(loss: &Loss, is_linear: bool, prior: Prior) -> Vec<f64> {
         _ if prior == Prior::Model => half_decades(3.0, 18),
         _ => half_decades(wider, 14),
     }
+}
+
+/// From this number of features on, a fit of pairs takes so long that only every fifth candidate is tried.
+const WIDE: usize = 256;
+
+/// These default candidates, or half decades of those for linear functions of many features and pairs. The first one, which
+/// may stand for a baseline, stays.
+pub(super) fn for_width(lambdas: Vec<f64>, loss: &Loss, is_linear: bool, features: usize) -> Vec<f64> {
+    if !matches!(loss, Loss::Pair(..)) || !is_linear || features < WIDE {
+        return lambdas;
+    }
+    let count = lambdas.len();
+    let is_kept = |index: usize| index == 0 || (count - 1 - index).is_multiple_of(5);
+    let kept = lambdas.into_iter().enumerate().filter(|(index, _)| is_kept(*index));
+    kept.map(|(_, lambda)| lambda).collect()
 }
 
 /// Default candidates for lambda of the L1 penalty, in units of the lambda at which all weights are 0: half decades from 1

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::lambdas::{default_components, default_l1_fractions, default_lambdas, default_radii};
+use super::lambdas::{default_components, default_l1_fractions, default_lambdas, default_radii, for_width};
 use crate::base::param::median_factor;
 use crate::base::{Control, Error, Params, Result, Rule, stored_model};
 use crate::cost::loss::{self, LOSSES, Loss, LossDef};
@@ -68,7 +68,7 @@ impl DistanceChoice {
 pub struct Open {
     pub neighbors: bool,
     pub novel_neighbors: bool,
-    /// The candidates of lambda follow the number of neighbors.
+    /// The candidates of lambda follow the numbers of neighbors and of features.
     pub lambdas: bool,
 }
 
@@ -158,9 +158,7 @@ impl GridSpec {
         let open = Open {
             neighbors: params.count("neighbors").is_none(),
             novel_neighbors: params.count("novel_neighbors").is_none(),
-            lambdas: penalty == Penalty::Ridge
-                && params.get("lambda").is_none_or(|lambda| lambda == "auto")
-                && smoothing.kind.uses_distance(),
+            lambdas: penalty == Penalty::Ridge && params.get("lambda").is_none_or(|lambda| lambda == "auto"),
         };
         let held_out =
             if smoothing.kind == SmoothingKind::Individual { HeldOut::Documents } else { HeldOut::Queries };
@@ -230,6 +228,10 @@ impl GridSpec {
         control: &Control,
     ) -> Result<(Self, Option<QueryDependence>)> {
         let mut spec = self.clone();
+        let (is_linear, features) = (self.kernel.is_linear(), data.features.columns());
+        if let (true, TunedValue::Among(lambdas)) = (self.open.lambdas, &mut spec.lambda) {
+            *lambdas = for_width(std::mem::take(lambdas), &self.loss, is_linear, features);
+        }
         if !self.uses_query_features() {
             return Ok((spec, known));
         }
@@ -260,13 +262,19 @@ impl GridSpec {
             spec.prior = if shrinks { Prior::Global } else { Prior::Zero };
         }
         // 2. The weights of K neighbors among n queries have the sum K / n, and lambda is relative to it.
-        if self.open.lambdas {
+        if self.lambdas_follow_neighbors() {
             let share = spec.smoothing.neighbors as f64 / data.n_queries().max(1) as f64;
             let factor = (share / (NEIGHBORS as f64 / QUERIES_OF_THE_PAPER)).min(1.0);
-            let lambdas = default_lambdas(&spec.loss, spec.kernel.is_linear(), spec.prior);
+            let lambdas = default_lambdas(&spec.loss, is_linear, spec.prior);
+            let lambdas = for_width(lambdas, &spec.loss, is_linear, features);
             spec.lambda = TunedValue::Among(lambdas.into_iter().map(|lambda| factor * lambda).collect());
         }
         Ok((spec, dependence))
+    }
+
+    /// Whether the candidates of lambda depend on the number of neighbors.
+    pub(super) fn lambdas_follow_neighbors(&self) -> bool {
+        self.open.lambdas && self.smoothing.kind.uses_distance()
     }
 
     /// Whether functions depend on query features.

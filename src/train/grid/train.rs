@@ -85,7 +85,9 @@ impl TrainingSpec for GridSpec {
 
     fn lambda_candidates(&self) -> Option<(&'static str, &[f64])> {
         match &self.lambda {
-            TunedValue::Among(lambdas) if !self.open.lambdas => Some((self.candidate_option(), lambdas)),
+            TunedValue::Among(lambdas) if !self.lambdas_follow_neighbors() => {
+                Some((self.candidate_option(), lambdas))
+            }
             // Default candidates follow the number of neighbors, which rows decide.
             _ => None,
         }
