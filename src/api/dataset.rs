@@ -4,7 +4,7 @@ use ndarray::Array2;
 
 use super::features::{CategoryValues, Features};
 use crate::base::{Error, Result};
-use crate::data::{self, Id, QueryValue, is_weight};
+use crate::data::{self, Id, QUERY_WEIGHTS, QueryValue, is_query_weight, is_weight};
 
 /// The name of a data set in error messages.
 pub(super) const SOURCE: &str = "Dataset";
@@ -340,8 +340,7 @@ impl Dataset {
     /// If the number of weights differs from the number of rows, or a weight is not in (0, 1e100].
     pub fn with_weights(mut self, weights: &[f64]) -> Result<Self> {
         check_length("weights", weights.len(), self.rows())?;
-        let accepts = |weight: f64| weight > 0.0 && is_weight(weight);
-        check_numbers("weight", weights, accepts, "numbers above 0, at most 1e100")?;
+        check_numbers("weight", weights, is_query_weight, QUERY_WEIGHTS)?;
         self.weights = Some(weights.to_vec());
         Ok(self)
     }

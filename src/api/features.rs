@@ -4,6 +4,7 @@ use ndarray::{Array2, ArrayView2};
 
 use crate::base::{Error, Result};
 use crate::data::{CategoryValue, DatasetBuilder, Id, Seen};
+use crate::math::Element;
 
 /// Feature values, one row per document.
 ///
@@ -45,13 +46,19 @@ impl Features {
     /// # Errors
     /// An infinite value.
     pub(super) fn check(&self) -> Result<()> {
-        let wrong = match self {
-            Self::F32(array) => array.indexed_iter().find(|(_, value)| value.is_infinite()).map(|(at, _)| at),
-            Self::F64(array) => array.indexed_iter().find(|(_, value)| value.is_infinite()).map(|(at, _)| at),
-        };
-        let Some((row, column)) = wrong else { return Ok(()) };
-        let got = "a value that is not finite";
-        Err(Error::value(format!("feature {column} of row {row}"), got, "finite numbers, and NaN"))
+        match self {
+            Self::F32(array) => check(array),
+            Self::F64(array) => check(array),
+        }
+    }
+}
+
+fn check<T: Element>(features: &Array2<T>) -> Result<()> {
+    match features.indexed_iter().find(|(_, value)| value.to_f64().is_infinite()) {
+        None => Ok(()),
+        Some(((row, column), value)) => {
+            Err(Error::not_finite(format!("row {row} of the features"), value.to_f64(), column, true))
+        }
     }
 }
 

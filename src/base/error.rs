@@ -134,6 +134,9 @@ pub enum Error {
     Internal(String),
 }
 
+/// Values of features that may be missing.
+pub(crate) const FINITE_OR_NAN: &str = "finite numbers, and NaN for a missing value";
+
 /// Shortens a text for an error message.
 pub fn shorten(text: &str) -> String {
     const LONGEST: usize = 60;
@@ -191,6 +194,12 @@ impl Error {
         let nearest = nearest(name, known.iter().copied());
         let (name, place) = (name.to_owned(), place.to_owned());
         Self::Unknown { what, name, place, nearest, known: known.join(", ") }
+    }
+
+    /// An infinite value in a vector. `may_miss`: whether NaN is allowed.
+    pub(crate) fn not_finite(what: impl Into<String>, value: f64, index: usize, may_miss: bool) -> Self {
+        let allowed = if may_miss { FINITE_OR_NAN } else { "finite numbers" };
+        Self::value(what, format!("{value} as value {}", index + 1), allowed)
     }
 
     /// A value outside its type or range.

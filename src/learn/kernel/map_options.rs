@@ -21,13 +21,12 @@ pub struct MapOptions {
     pub seed: u64,
 }
 
-impl Default for MapOptions {
-    fn default() -> Self {
-        Self { landmarks: 1000, tolerance: 1e-12, seed: 0 }
-    }
-}
-
 impl MapOptions {
+    /// With the tolerance 1e-12.
+    pub fn new(landmarks: usize, seed: u64) -> Self {
+        Self { landmarks, tolerance: 1e-12, seed }
+    }
+
     /// Largest number of documents or pairs from which pivots are chosen.
     pub(super) fn candidates(&self) -> usize {
         self.landmarks.saturating_mul(CANDIDATES_PER_LANDMARK)

@@ -33,8 +33,13 @@ pub fn point(what: &str, point: &[f64], dim: usize) -> Result<()> {
         let what = format!("number of features of {what}");
         return Err(Error::Shape { what, found: point.len(), expected: dim });
     }
-    if point.iter().all(|value| value.is_finite()) {
-        return Ok(());
-    }
-    Err(Error::Data(format!("{what} must be finite numbers")))
+    finite(what, point.iter().all(|value| value.is_finite()))
+}
+
+/// Refuses numbers that are not finite.
+///
+/// # Errors
+/// [`Error::Data`] unless `is_finite`.
+pub fn finite(what: &str, is_finite: bool) -> Result<()> {
+    if is_finite { Ok(()) } else { Err(Error::Data(format!("{what} must be finite numbers"))) }
 }

@@ -6,9 +6,7 @@ use crate::base::{Error, Params, Result};
 use crate::cost::metric::{DEFAULT_METRIC, METRIC_ARGUMENTS, Metric, MetricOptions, Undefined};
 use crate::learn::fit::HeldOut;
 use crate::math::sort_ascending;
-
-/// Fraction of the queries that validation holds out by default.
-const HELD_OUT_QUERIES: f64 = 0.2;
+use crate::train::options;
 
 /// The source of lambda, or of the parameter that replaces it.
 #[derive(Debug, Clone, PartialEq)]
@@ -117,11 +115,11 @@ impl ValidationSpec {
             (None, Some("documents")) => Validation::Documents,
             (None, Some(source)) => Validation::Source(source.to_owned()),
             (None, None) if default == HeldOut::Documents => Validation::Documents,
-            (None, None) => Validation::Queries(HELD_OUT_QUERIES),
+            (None, None) => Validation::Queries(options::number(params, "validation")),
         };
         let keys = METRIC_ARGUMENTS.iter().chain(&["undefined"]);
         let given = keys.filter_map(|key| Some(((*key).to_owned(), params.get(key)?.clone()))).collect();
-        let (undefined, folds) = (params.choice("undefined")?.unwrap_or_default(), params.count("folds"));
+        let (undefined, folds) = (options::choice(params, "undefined")?, params.count("folds"));
         Ok(Self { metric, undefined, given, data, folds })
     }
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::base::{Error, Result, Ticks};
 use crate::cost::loss::{ListLoss, QueryLoss};
 use crate::data::{Dataset, ListConstraint, Matrix, RowGroup, Slice, shaped};
+use crate::learn::solve::checks;
 use crate::math::{Element, LANES, Lanes, simd};
 
 /// The documents of one query (N, b).
@@ -65,9 +66,8 @@ impl ListBlock {
             Slice::F32(values) => values.iter().all(|value| value.is_finite()),
             Slice::F64(values) => values.iter().all(|value| value.is_finite()),
         };
-        if !(finite && labels.iter().all(|label| label.is_finite())) {
-            return Err(Error::Data("labels and features of a query must be finite numbers".to_owned()));
-        }
+        let finite = finite && labels.iter().all(|label| label.is_finite());
+        checks::finite("labels and features of a query", finite)?;
         loss.check_query(labels, row_groups)?;
         Ok(Self { rows, n, dim, loss: loss.prepare(labels, row_groups).into() })
     }

@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use super::weights::{PairWeighting, Weights};
 use crate::base::{Error, Result, Ticks};
+use crate::learn::solve::checks;
 use crate::math::{Element, LANES, Lanes, gram, lanes, order};
 
 /// Cost of a row in operations, for [`Ticks`], besides its features.
@@ -60,10 +61,9 @@ impl PairBlock {
                 expected: n * dim,
             });
         }
-        if !labels.iter().all(|label| label.is_finite()) || !x.iter().all(|value| value.to_f64().is_finite())
-        {
-            return Err(Error::Data("labels and features of a query must be finite numbers".to_owned()));
-        }
+        let finite =
+            labels.iter().all(|label| label.is_finite()) && x.iter().all(|value| value.to_f64().is_finite());
+        checks::finite("labels and features of a query", finite)?;
         let order = order::descending(labels);
         let width = lanes::blocks_for(dim);
         let labels: Vec<f64> = order.iter().map(|&i| labels[i]).collect();
