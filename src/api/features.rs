@@ -46,20 +46,17 @@ impl Features {
     /// # Errors
     /// An infinite value.
     pub(super) fn check(&self) -> Result<()> {
-        match self {
-            Self::F32(array) => check(array),
-            Self::F64(array) => check(array),
-        }
+        let infinite = match self {
+            Self::F32(array) => array.indexed_iter().find_map(infinite),
+            Self::F64(array) => array.indexed_iter().find_map(infinite),
+        };
+        let Some(((row, column), value)) = infinite else { return Ok(()) };
+        Err(Error::not_finite(format!("row {row} of the features"), value, column, true))
     }
 }
 
-fn check<T: Element>(features: &Array2<T>) -> Result<()> {
-    match features.indexed_iter().find(|(_, value)| value.to_f64().is_infinite()) {
-        None => Ok(()),
-        Some(((row, column), value)) => {
-            Err(Error::not_finite(format!("row {row} of the features"), value.to_f64(), column, true))
-        }
-    }
+fn infinite<T: Element>((at, value): ((usize, usize), &T)) -> Option<((usize, usize), f64)> {
+    value.to_f64().is_infinite().then(|| (at, value.to_f64()))
 }
 
 impl From<Array2<f64>> for Features {

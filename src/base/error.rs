@@ -171,6 +171,14 @@ pub(crate) fn require(what: &str, conditions: &[(bool, &str)]) -> Result<()> {
     }
 }
 
+/// Refuses a wrong size.
+///
+/// # Errors
+/// [`Error::Shape`].
+pub(crate) fn check_size(what: impl std::fmt::Display, found: usize, expected: usize) -> Result<()> {
+    if found == expected { Ok(()) } else { Err(Error::Shape { what: what.to_string(), found, expected }) }
+}
+
 impl Error {
     /// The error for this time limit, in seconds.
     pub(crate) fn time_limit(seconds: f64) -> Self {

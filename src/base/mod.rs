@@ -41,7 +41,7 @@ pub use cache::BoundedCache;
 pub use column_advice::{ColumnAdvice, Origin, columns_text, quote};
 pub use control::{Control, Ticks, checkpoint, each_in_memory, stop_reason, stoppable, stopped, unwind};
 pub use error::{Error, Result, shorten};
-pub(crate) use error::{FINITE_OR_NAN, require};
+pub(crate) use error::{FINITE_OR_NAN, check_size, require};
 pub use memory::{
     FEWER_LANDMARKS, Memory, Reservation, bytes_of, grow, grown_bytes, heap_bytes, matrix_bytes, zeros,
 };

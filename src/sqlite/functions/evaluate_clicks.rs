@@ -43,7 +43,7 @@ pub const EVALUATE_CLICKS: TableFunction = TableFunction::new(
 const FIRST_VALUE: usize = 3;
 
 /// The default metric.
-const DEFAULT_CLICK_METRIC: &str = "dcg@10";
+const CLICK_METRIC: &str = "dcg@10";
 
 /// Impressions are scored together once they have at least this many rows.
 const ROWS_OF_PART: usize = 4096;
@@ -74,11 +74,8 @@ fn evaluate_clicks(call: &Call<'_>) -> Result<OutputRows> {
 impl<'a> ClickRequest<'a> {
     fn new(call: &'a Call<'a>) -> Result<Self> {
         let (options, limits) = call.options(2, Use::EvaluateClicks)?;
-        let metrics = if options.has("metric") {
-            metrics(&options)?
-        } else {
-            vec![Metric::parse(DEFAULT_CLICK_METRIC)?]
-        };
+        let metrics =
+            if options.has("metric") { metrics(&options)? } else { vec![Metric::parse(CLICK_METRIC)?] };
         let gains = metrics.iter().map(gain).collect::<Result<_>>()?;
         let clip = options::number(&options, "clip");
         let confidence = options::number(&options, "confidence");

@@ -6,7 +6,9 @@ use crate::base::{Error, Params, Result};
 use crate::cost::metric::{DEFAULT_METRIC, METRIC_ARGUMENTS, Metric, MetricOptions, Undefined};
 use crate::learn::fit::HeldOut;
 use crate::math::sort_ascending;
-use crate::train::options;
+
+/// Fraction of the queries that validation holds out by default, as in the table of options.
+const HELD_OUT_QUERIES: f64 = 0.2;
 
 /// The source of lambda, or of the parameter that replaces it.
 #[derive(Debug, Clone, PartialEq)]
@@ -115,11 +117,12 @@ impl ValidationSpec {
             (None, Some("documents")) => Validation::Documents,
             (None, Some(source)) => Validation::Source(source.to_owned()),
             (None, None) if default == HeldOut::Documents => Validation::Documents,
-            (None, None) => Validation::Queries(options::number(params, "validation")),
+            (None, None) => Validation::Queries(HELD_OUT_QUERIES),
         };
         let keys = METRIC_ARGUMENTS.iter().chain(&["undefined"]);
         let given = keys.filter_map(|key| Some(((*key).to_owned(), params.get(key)?.clone()))).collect();
-        let (undefined, folds) = (options::choice(params, "undefined")?, params.count("folds"));
+        let (undefined, folds) =
+            (params.choice("undefined")?.unwrap_or(Undefined::Skip), params.count("folds"));
         Ok(Self { metric, undefined, given, data, folds })
     }
 }

@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::base::{Error, Result, Ticks};
+use crate::base::{Error, Result, Ticks, check_size};
 use crate::cost::loss::{ListLoss, QueryLoss};
 use crate::data::{Dataset, ListConstraint, Matrix, RowGroup, Slice, shaped};
 use crate::learn::solve::checks;
@@ -126,13 +126,6 @@ impl ListBlock {
     pub(super) fn slice(&self) -> Slice<'_> {
         self.rows.slice()
     }
-}
-
-fn check_size(what: &str, found: usize, expected: usize) -> Result<()> {
-    if found == expected {
-        return Ok(());
-    }
-    Err(Error::Shape { what: what.to_owned(), found, expected })
 }
 
 // Products of a query's documents with a vector: s = X w and g += X' h.
