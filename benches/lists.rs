@@ -140,7 +140,7 @@ fn gram(rows: usize, features: usize) {
         work / spent
     );
     let (solver, began) = (find("least_squares").unwrap(), Instant::now());
-    let options = SolveOptions { solver, ..SolveOptions::default() };
+    let options = SolveOptions { solver, ..SolveOptions::new(1e-6) };
     let fits = list_path(&problem, &[1e-4], &options, &Control::default()).unwrap();
     println!("  least_squares {:.3} s, {:?}", began.elapsed().as_secs_f64(), fits[0].report.stop);
 }
@@ -150,7 +150,7 @@ fn solvers(queries: usize, features: usize, loss: &ListLoss) {
     let problem = problem(features, loss, &blocks);
     for name in ["lbfgs", "newton", "bundle"] {
         for (lambda, tolerance) in CASES {
-            let options = SolveOptions { solver: find(name).unwrap(), tolerance, ..SolveOptions::default() };
+            let options = SolveOptions { solver: find(name).unwrap(), ..SolveOptions::new(tolerance) };
             let (began, before) = (Instant::now(), processor_time());
             let fits = list_path(&problem, &[lambda], &options, &Control::default()).unwrap();
             let report = &fits[0].report;

@@ -76,7 +76,7 @@ fn problem(blocks: &[(PairBlock, f64)], lambda: f64) -> PairProblem<'_> {
 }
 
 fn bench(bencher: Bencher, problem: &PairProblem<'_>, tolerance: f64) {
-    let options = SolveOptions { tolerance, ..SolveOptions::default() };
+    let options = SolveOptions::new(tolerance);
     let report = solve(problem, &options, &Control::default()).expect("a solution").report;
     assert_eq!(report.stop, Stop::Converged);
     bencher
@@ -155,7 +155,7 @@ fn lambdas(bencher: Bencher, n_docs: usize, first: f64, count: u32) {
     let blocks = neighborhood(n_docs);
     let problem = problem(&blocks, 1.0);
     let lambdas: Vec<f64> = (0..count).map(|i| 10f64.powf(first - 0.1 * f64::from(i))).collect();
-    let options = SolveOptions { tolerance: 1e-4, ..SolveOptions::default() };
+    let options = SolveOptions::new(1e-4);
     bencher.bench(|| pair_path(black_box(&problem), &lambdas, &options, &Control::default()));
 }
 

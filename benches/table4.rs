@@ -60,7 +60,7 @@ fn run(documents: &[(Vec<f64>, Vec<f64>)], n_docs: usize, fits: &[Fit]) -> (f64,
         |(x, labels): &(Vec<f64>, Vec<f64>)| PairBlock::new(x, labels, DIM).map(PairBlock::with_moment);
     let blocks: Vec<PairBlock> =
         documents.par_iter().map(block).collect::<Result<_, _>>().expect("finite numbers");
-    let options = SolveOptions { tolerance: TOLERANCE, ..SolveOptions::default() };
+    let options = SolveOptions::new(TOLERANCE);
     let results: Vec<(u64, bool)> = fits
         .par_iter()
         .map(|fit| {

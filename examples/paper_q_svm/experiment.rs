@@ -137,7 +137,7 @@ impl Space {
         let control = Control::default();
         let choice = KernelSpec::parse(&json!({"gaussian": {"gamma": "median"}}))?;
         let kernel = choice.fit(&documents.x, 0, &control)?;
-        let options = MapOptions { landmarks: LANDMARKS, ..MapOptions::default() };
+        let options = MapOptions::new(LANDMARKS, 0);
         if form == Form::Scoring {
             return Ok(Self::Documents(FeatureMap::fit(&kernel, &documents.x, &options, &control)?));
         }
@@ -332,7 +332,7 @@ impl<'a> Experiment<'a> {
     fn path(&self, method: Method, target: usize, lambdas: &[f64]) -> Result<Vec<Vec<f64>>> {
         let scaled: Vec<f64> = lambdas.iter().map(|lambda| self.factor() * lambda).collect();
         let problem = self.problem(method, target, lambdas[0])?;
-        let fits = pair_path(&problem, &scaled, &SolveOptions::default(), &Control::default())?;
+        let fits = pair_path(&problem, &scaled, &SolveOptions::new(1e-6), &Control::default())?;
         Ok(fits.into_iter().map(|solution| solution.w).collect())
     }
 
@@ -360,7 +360,7 @@ impl<'a> Experiment<'a> {
         let metrics = [Metric::parse("mre_pooled")?, Metric::parse("err")?, Metric::parse("ndcg@10")?];
         let mut measures = [0.0; 3];
         for (measure, metric) in measures.iter_mut().zip(&metrics) {
-            let mut mean = Mean::new(metric.def(), Undefined::default());
+            let mut mean = Mean::new(metric.def(), Undefined::Skip);
             for (query, scores) in self.queries.iter().zip(scores).filter(|(query, _)| keep(query)) {
                 mean.add(metric.value(&query.test.y, scores), &query.test.y);
             }

@@ -30,7 +30,7 @@ struct Timing {
 fn time(queries: &[Query], method: Method) -> Result<Timing> {
     let start = Instant::now();
     let experiment = Experiment::new(queries, Kernel::Linear, Form::Scoring)?;
-    let options = SolveOptions { tolerance: GAP, ..SolveOptions::default() };
+    let options = SolveOptions::new(GAP);
     let reports = experiment.fit_all(method, LAMBDA, &options)?;
     let seconds = start.elapsed().as_secs_f64();
     let converged = reports.iter().filter(|report| report.stop == Stop::Converged).count();

@@ -1,9 +1,9 @@
 //! Categories of a data set: columns of texts or numbers, encoded as one 0/1 feature per value.
 
-use super::dataset::{Dataset, check_length};
+use super::dataset::Dataset;
 use super::features::{CategoryValues, value_of};
 use super::read_request::ReadRequest;
-use crate::base::{Error, Result};
+use crate::base::{Error, Result, check_size};
 use crate::data::{DatasetBuilder, Id, not_a_value};
 
 impl Dataset {
@@ -36,7 +36,7 @@ impl Dataset {
     ) -> Result<Self> {
         let (name, values): (String, Vec<Id>) = (name.into(), values.into_iter().map(Into::into).collect());
         let what = format!("values of the category \"{name}\"");
-        check_length(&what, values.len(), self.rows())?;
+        check_size(&what, values.len(), self.rows())?;
         if let Some(row) = values.iter().position(|value| value_of(value).is_none()) {
             let problem = not_a_value(&values[row].to_string());
             return Err(Error::Data(format!("{what}, row {row}: {problem}")));

@@ -8,9 +8,10 @@ use crate::apply::{
     self, DocumentOf, ExplainedRows, Explanation, ImportanceSpec, PairedTest, Sampling, Scored, TestKind,
     explain_document,
 };
-use crate::base::{Error, Result};
+use crate::base::{Error, Params, Result};
 use crate::cost::metric::{Metric, Undefined};
 use crate::data::{Matrix, QueryValue, shaped};
+use crate::train::options;
 
 /// The contribution of a feature to a score.
 #[derive(Debug, Clone, PartialEq)]
@@ -139,7 +140,7 @@ impl Model {
         self.inner().scorer()?;
         let (data, _) = data.ordered(self.read_request(self.constraint(&options)?, true))?;
         let Scored { functions, warnings, .. } = self.scored(&data, &options)?;
-        let test = PairedTest { kind: TestKind::T, ..PairedTest::default() };
+        let test = PairedTest::new(TestKind::T, options::number(&Params::default(), "confidence"));
         let spec = ImportanceSpec { metrics: &metrics, undefined: Undefined::Skip, seed: test.seed, test };
         let measure = |control: &_| apply::importance(self.inner(), &functions, &data, &spec, control);
         let importance = run(&options, measure)?;

@@ -4,6 +4,7 @@ use ndarray::{Array2, ArrayView2};
 
 use crate::base::{Error, Result};
 use crate::data::{CategoryValue, DatasetBuilder, Id, Seen};
+use crate::math::Element;
 
 /// Feature values, one row per document.
 ///
@@ -45,14 +46,17 @@ impl Features {
     /// # Errors
     /// An infinite value.
     pub(super) fn check(&self) -> Result<()> {
-        let wrong = match self {
-            Self::F32(array) => array.indexed_iter().find(|(_, value)| value.is_infinite()).map(|(at, _)| at),
-            Self::F64(array) => array.indexed_iter().find(|(_, value)| value.is_infinite()).map(|(at, _)| at),
+        let infinite = match self {
+            Self::F32(array) => array.indexed_iter().find_map(infinite),
+            Self::F64(array) => array.indexed_iter().find_map(infinite),
         };
-        let Some((row, column)) = wrong else { return Ok(()) };
-        let got = "a value that is not finite";
-        Err(Error::value(format!("feature {column} of row {row}"), got, "finite numbers, and NaN"))
+        let Some(((row, column), value)) = infinite else { return Ok(()) };
+        Err(Error::not_finite(format!("row {row} of the features"), value, column, true))
     }
+}
+
+fn infinite<T: Element>((at, value): ((usize, usize), &T)) -> Option<((usize, usize), f64)> {
+    value.to_f64().is_infinite().then(|| (at, value.to_f64()))
 }
 
 impl From<Array2<f64>> for Features {

@@ -1,4 +1,14 @@
 //! The Rust API: data from arrays or rows, training, ranking, evaluation. Everything here is re-exported at the crate root.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `dataset` | the data set of a caller, grouped by query |
+//! | `features`, `categories` | feature values; columns encoded as one feature per value |
+//! | `read_request` | selects and orders rows for a computation |
+//! | `trainer` | training by algorithm and options |
+//! | `model` | ranking, scoring, evaluation, bytes |
+//! | `explain`, `recommend` | contributions and importance; recommendations |
+//! | `answer`, `control` | rows with warnings; stopping and progress |
 
 #![warn(missing_docs)]
 

@@ -11,7 +11,7 @@ use crate::apply::{
     self, FeatureWeight, Fit, FitCache, PairScorer, PointScorer, Scored, ScoringJob, Step,
     constrained_scores, function_for, function_weights, selected_rows,
 };
-use crate::base::{Error, Memory, Result, control, cores, on_pool};
+use crate::base::{Error, Memory, Result, control, on_pool};
 use crate::cost::metric::{Metric, Undefined};
 use crate::data::{self, Id, ListConstraint, QueryValue, RowOrder};
 use crate::exchange::{self, Format, Imported};
@@ -502,5 +502,5 @@ pub(super) fn run<T: Send>(
     options: &RankOptions,
     work: impl FnOnce(&control::Control) -> Result<T> + Send,
 ) -> Result<T> {
-    on_pool(options.threads.unwrap_or_else(cores), &options.control.0, |_| Ok(()), work)
+    on_pool(options.threads, &options.control.0, |_| Ok(()), work)
 }

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::dataset::{Dataset, SOURCE, check_length};
+use super::dataset::{Dataset, SOURCE};
 use crate::api::features::Features;
-use crate::base::{Error, Result};
+use crate::base::{Error, Result, check_size};
 use crate::data::{
     self, DatasetBuilder, FinishOptions, Id, ListConstraint, Missing, NewRow, QueryFeatureKind, QueryValues,
     ReadReport, RowOrder,
@@ -156,7 +156,7 @@ impl Dataset {
                 by_name(names, &model.card.features[..model.card.numbers()], "features")
             }
             (Some(model), None) => {
-                check_length("features", self.features(), model.card.numbers())?;
+                check_size("features", self.features(), model.card.numbers())?;
                 Ok(all())
             }
         }

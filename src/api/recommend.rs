@@ -2,7 +2,7 @@
 
 use super::Answer;
 use super::model::{Model, RankOptions, run};
-use crate::apply::{candidate_items, new_users, user_of_ratings};
+use crate::apply::{DEFAULT_K, candidate_items, new_users, user_of_ratings};
 use crate::base::{Error, Result};
 use crate::data::Id;
 use crate::model::{Candidates, Ranker};
@@ -23,7 +23,7 @@ pub struct RecommendOptions {
 
 impl Default for RecommendOptions {
     fn default() -> Self {
-        Self { k: 10, include_seen: false, candidates: None, ratings: None }
+        Self { k: DEFAULT_K, include_seen: false, candidates: None, ratings: None }
     }
 }
 

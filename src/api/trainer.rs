@@ -9,13 +9,13 @@ use super::dataset::Dataset;
 use super::model::Model;
 use super::read_request::ReadRequest;
 use crate::base::{
-    ColumnAdvice, Error, Memory, Origin, Params, Reservation, Result, control, cores, matrix_bytes, on_pool,
+    ColumnAdvice, Error, Memory, Origin, Params, Reservation, Result, control, matrix_bytes, on_pool,
 };
 use crate::data::{self, ListConstraint, ReadReport, RowOrder};
 use crate::model::{LinearPrior, TrainingColumns};
 use crate::train::algorithm::{Columns, Input};
 use crate::train::column_report::ColumnReport;
-use crate::train::column_rules::{ReadColumn, Usage};
+use crate::train::column_rules::{ONLY_IDS, ReadColumn, Usage};
 use crate::train::options::Use;
 use crate::train::protocol::{Encoded, Rows, Training, check_rows};
 use crate::train::report::Finished;
@@ -326,7 +326,7 @@ fn within_time<T: Send>(
         Some(limit) if started.elapsed().as_secs_f64() > limit => Err(Error::time_limit(limit)),
         _ => Ok(()),
     };
-    on_pool(options.count("threads").unwrap_or_else(cores), control, poll, work)
+    on_pool(options.count("threads"), control, poll, work)
 }
 
 /// The rows in the order that training needs, with their memory. `more`: additional rows that are sorted too.
@@ -357,8 +357,7 @@ fn read_columns<'a>(data: &'a Dataset, input: Input<'_>) -> Vec<ReadColumn<'a>> 
     };
     let open = Usage::Open { is_category: true, like_role: None };
     let has_features = input.columns == Columns::Features;
-    let feature =
-        if has_features { open } else { Usage::LeftOut("the algorithm learns from ids and relevance") };
+    let feature = if has_features { open } else { Usage::LeftOut(ONLY_IDS) };
     let vector = data.names.is_none() && data.features() > 0 && has_features;
     let parts = [
         ("query_ids", Usage::Role("query"), true),

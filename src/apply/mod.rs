@@ -1,5 +1,17 @@
 //! Using a model on data: scores, metrics of scores, paired tests of metrics, contributions and importance of features,
 //! and comparison of later data with the training data.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `function` | the function of a query, and its weights |
+//! | `score`, `point` | scores of whole queries; of single documents and pairs |
+//! | `ranked_rows`, `mmr` | rows that a ranking shows, order of ties; diversity by vectors |
+//! | `recommend` | users and items, and the default `k` |
+//! | `measure`, `unjudged` | metrics of scored queries; rankings with unjudged documents |
+//! | `paired`, `importance` | paired tests; permutation importance |
+//! | `contributions/` | Shapley values of features |
+//! | `calibration`, `probability` | mean grades by score; reliability of probabilities |
+//! | `monitor` | later data compared with the training data |
 
 mod calibration;
 mod contributions;
@@ -29,6 +41,6 @@ pub use paired::{Comparison, PairedTest, TestKind, holm, t_quantile, two_sided_t
 pub use point::{PairScorer, PointScorer};
 pub use probability::Reliability;
 pub use ranked_rows::{constrained_scores, selected_rows};
-pub use recommend::{candidate_items, new_users, user_of_ratings};
+pub use recommend::{DEFAULT_K, candidate_items, new_users, user_of_ratings};
 pub use score::{RowScorer, Scored, ScoringJob, Step, check_scores, unknown_values};
 pub use unjudged::{Depths, JudgedLists};

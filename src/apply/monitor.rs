@@ -13,7 +13,7 @@
 //! are not: n values with a design effect d count as n / d independent ones (`data/query_distance.rs`).
 //!
 //! * PSI = sum over the K bins of (p - q) log(p / q), p and q the fractions of later and training values. Half an
-//!   independent value is added to each bin, so no fraction is 0. The limits .1 and .25 are conventional (Siddiqi
+//!   independent value is added to each bin, so no fraction is 0. [`PSI_LIMITS`] are conventional (Siddiqi
 //!   2006, Credit Risk Scorecards). Without a change, the PSI of n later and m training values is distributed as
 //!   (d / n + d' / m) times a chi-square (Yurdakul 2018; Rao & Scott 1981). Design effects are estimated, so the
 //!   quantile is taken from F, with the degrees of freedom of Satterthwaite (1946) for a sum of two variances (Thomas &
@@ -36,6 +36,8 @@ use crate::data::{Observed, Profile};
 
 /// The probability that unchanged data exceed a limit.
 const RARE: f64 = 0.001;
+/// The conventional limits of the population stability index.
+const PSI_LIMITS: Limits = (0.1, 0.25);
 /// The normal probabilities of a difference below -2 and below -3 standard errors.
 const STANDARD_ERRORS: (f64, f64) = (0.022_750_131_948_179_21, 0.001_349_898_031_630_094_6);
 
@@ -174,11 +176,11 @@ pub fn drift(kind: &'static str, name: Option<String>, training: &Profile, later
     let most = training.counts.len() as f64 - 1.0;
     let above = f64::from(training.degrees).min(most);
     if above < 1.0 {
-        return Finding::share(kind, name, psi, 0.0, (0.1, 0.25));
+        return Finding::share(kind, name, psi, 0.0, PSI_LIMITS);
     }
     let parts = [(effect / n, later.queries), (then / m, training.queries)];
     let chance = (parts[0].0 + parts[1].0) * most * f_quantile(RARE, above, above * degrees(parts));
-    Finding::share(kind, name, psi, 0.0, (chance.max(0.1), chance.max(0.25)))
+    Finding::share(kind, name, psi, 0.0, (chance.max(PSI_LIMITS.0), chance.max(PSI_LIMITS.1)))
 }
 
 fn per_query(values: f64, queries: u64) -> f64 {

@@ -18,10 +18,9 @@ use crate::math::{Random, compare, normal, sort_ascending, sort_items};
 const TIE: f64 = 1e-12;
 
 /// How the p-value and the interval are computed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TestKind {
     /// Random signs of the differences.
-    #[default]
     Randomization,
     /// Student's t distribution.
     T,
@@ -46,12 +45,6 @@ pub struct PairedTest {
     pub seed: u64,
 }
 
-impl Default for PairedTest {
-    fn default() -> Self {
-        Self { kind: TestKind::default(), samples: 10_000, confidence: 0.95, seed: 0 }
-    }
-}
-
 /// The result of a paired test.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Comparison {
@@ -74,6 +67,11 @@ pub struct Comparison {
 type Outcome = (Option<(f64, f64)>, Option<f64>);
 
 impl PairedTest {
+    /// With 10,000 random draws and the seed 0.
+    pub fn new(kind: TestKind, confidence: f64) -> Self {
+        Self { kind, samples: 10_000, confidence, seed: 0 }
+    }
+
     /// Memory in bytes for comparing `n` pairs, both series included.
     pub fn bytes(&self, n: usize) -> u64 {
         bytes_of::<[f64; 4]>(n) + bytes_of::<[f64; 6]>(self.samples)

@@ -145,11 +145,7 @@ fn check_finite<T: Element>(argument: &str, features: &[T], may_miss: bool) -> R
     let is_wrong = |value: f64| if may_miss { value.is_infinite() } else { !value.is_finite() };
     match features.iter().position(|value| !finite && is_wrong(value.to_f64())) {
         None => Ok(()),
-        Some(index) => {
-            let got = format!("{} as value {}", features[index].to_f64(), index + 1);
-            let allowed = if may_miss { "finite numbers and missing values" } else { "finite numbers" };
-            Err(Error::value(argument, got, allowed))
-        }
+        Some(index) => Err(Error::not_finite(argument, features[index].to_f64(), index, may_miss)),
     }
 }
 

@@ -4,6 +4,9 @@ use crate::base::{Error, Result};
 use crate::data::Id;
 use crate::model::{Factored, Model, User};
 
+/// Number of recommended items without the option `k`.
+pub const DEFAULT_K: usize = 10;
+
 /// Indices of items to choose from, ascending. `what` names the ids.
 ///
 /// # Errors

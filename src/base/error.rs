@@ -134,6 +134,9 @@ pub enum Error {
     Internal(String),
 }
 
+/// Values of features that may be missing.
+pub(crate) const FINITE_OR_NAN: &str = "finite numbers, and NaN for a missing value";
+
 /// Shortens a text for an error message.
 pub fn shorten(text: &str) -> String {
     const LONGEST: usize = 60;
@@ -168,6 +171,14 @@ pub(crate) fn require(what: &str, conditions: &[(bool, &str)]) -> Result<()> {
     }
 }
 
+/// Refuses a wrong size.
+///
+/// # Errors
+/// [`Error::Shape`].
+pub(crate) fn check_size(what: impl std::fmt::Display, found: usize, expected: usize) -> Result<()> {
+    if found == expected { Ok(()) } else { Err(Error::Shape { what: what.to_string(), found, expected }) }
+}
+
 impl Error {
     /// The error for this time limit, in seconds.
     pub(crate) fn time_limit(seconds: f64) -> Self {
@@ -191,6 +202,12 @@ impl Error {
         let nearest = nearest(name, known.iter().copied());
         let (name, place) = (name.to_owned(), place.to_owned());
         Self::Unknown { what, name, place, nearest, known: known.join(", ") }
+    }
+
+    /// An infinite value in a vector. `may_miss`: whether NaN is allowed.
+    pub(crate) fn not_finite(what: impl Into<String>, value: f64, index: usize, may_miss: bool) -> Self {
+        let allowed = if may_miss { FINITE_OR_NAN } else { "finite numbers" };
+        Self::value(what, format!("{value} as value {}", index + 1), allowed)
     }
 
     /// A value outside its type or range.

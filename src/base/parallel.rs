@@ -1,5 +1,6 @@
-//! Loops on the threads of the pool, or on the calling thread if it belongs to no pool. The loop itself is compiled once
-//! for all callers: each copy that a generic parallel iterator makes takes about 8 kB of the library.
+//! Loops on the threads of the pool, or on the calling thread if it belongs to no pool; the number of cores ([`cores`]).
+//! The loop itself is compiled once for all callers: each copy that a generic parallel iterator makes takes about 8 kB of
+//! the library.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

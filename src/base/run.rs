@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use crate::base::{Control, Error, Result, stop_reason};
+use crate::base::{Control, Error, Result, cores, stop_reason};
 
 /// Time between polls.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -15,12 +15,12 @@ pub const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Whether the platform has threads. Without them all work runs on the calling thread.
 pub const HAS_THREADS: bool = !cfg!(target_family = "wasm");
 
-/// Runs `work` on a pool of `threads` threads. An error of `poll` cancels the work and becomes the result.
+/// Runs `work` on a pool of `threads` threads, by default all cores. An error of `poll` cancels the work and becomes the result.
 ///
 /// # Errors
 /// Errors of `work` and `poll`; [`Error::Internal`] for a panic; [`Error::Host`] if no thread can be started.
 pub fn on_pool<T: Send>(
-    threads: usize,
+    threads: Option<usize>,
     control: &Control,
     mut poll: impl FnMut(&Control) -> Result<()>,
     work: impl FnOnce(&Control) -> Result<T> + Send,
@@ -32,7 +32,7 @@ pub fn on_pool<T: Send>(
 
 /// [`on_pool`] without the result type, so that it is compiled only once.
 fn wait_for(
-    threads: usize,
+    threads: Option<usize>,
     control: &Control,
     poll: &mut dyn FnMut(&Control) -> Result<()>,
     work: &mut (dyn FnMut() + Send),
@@ -43,7 +43,7 @@ fn wait_for(
         return Ok(());
     }
     let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
+        .num_threads(threads.unwrap_or_else(cores))
         .start_handler({
             let set_up = control.thread_setup();
             move |_| set_up()
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn loops_in_the_work_use_its_threads() {
-        let threads = on_pool(3, &Control::default(), |_| Ok(()), |_| Ok(parallel::threads()));
+        let threads = on_pool(Some(3), &Control::default(), |_| Ok(()), |_| Ok(parallel::threads()));
         assert_eq!(threads.unwrap(), 3);
     }
 }

@@ -1,7 +1,7 @@
 //! The training of each algorithm in buckets.
 
 use super::grid;
-use super::training::BucketTraining;
+use super::training::{BucketTraining, unsupported};
 use super::trees::PackTrees;
 use crate::base::{Error, Params, Result};
 use crate::train::algorithm::{AlgorithmDef, InBuckets};
@@ -16,14 +16,15 @@ use crate::train::probability;
 pub fn training(algorithm: &AlgorithmDef, options: &Params) -> Result<Box<dyn BucketTraining>> {
     if let Some(option) = ["split_by", "group_by"].into_iter().find(|option| options.has(option)) {
         let problem = format!(
-            "training in buckets: the option '{option}' is not supported, because buckets are held out by the ids of queries; \
+            "the option '{option}' is not supported, because buckets are held out by the ids of queries; \
              train on rows"
         );
-        return Err(Error::Unsupported(problem));
+        return Err(unsupported(&problem));
     }
     if options.flag(probability::KEY) {
-        let problem = "training in buckets: the option 'probability' is not supported, because no step holds out scores; train on rows";
-        return Err(Error::Unsupported(problem.to_owned()));
+        let problem =
+            "the option 'probability' is not supported, because no step holds out scores; train on rows";
+        return Err(unsupported(problem));
     }
     let params = algorithm.params(options)?;
     match algorithm.in_buckets {

@@ -3,6 +3,16 @@
 //!
 //! Buckets are the parts of a data set that engines move. Training never needs two of them together: each answers the
 //! questions of a round, and the answers are added (`docs/adr/0020-buckets.md`).
+//!
+//! | file | contents |
+//! |---|---|
+//! | `pack`, `bytes` | rows of a bucket as bytes; the format of packs, answers and states |
+//! | `state`, `round` | what `ltr_begin` and `ltr_step` return; the round that an answer belongs to |
+//! | `sums` | answers, and their sums over the tree of buckets |
+//! | `replay`, `training` | trainings that ask questions, run again each round; the trait of such trainings |
+//! | `algorithms` | which algorithm trains how |
+//! | `grid/` | one linear function, in rounds |
+//! | `trees`, `judgments` | boosted trees from packs in one process |
 
 mod algorithms;
 mod bytes;

@@ -11,7 +11,8 @@ use super::bytes::{BODY, Kind};
 use crate::base::param::list;
 use crate::base::{Error, Result, Ticks};
 use crate::data::{
-    Dataset, DatasetBuilder, FinishOptions, Id, Matrix, Missing, bucket_of, is_weight, shaped,
+    Dataset, DatasetBuilder, FinishOptions, Id, Matrix, Missing, bucket_of, is_query_weight, is_weight,
+    shaped,
 };
 use crate::math::compare;
 use crate::model::encode_header;
@@ -217,7 +218,7 @@ fn parse(bytes: &[u8]) -> Result<Dataset> {
 fn judged(mut data: Dataset) -> Option<Dataset> {
     let is_valid = data.features.count_infinite() == 0
         && data.relevance.iter().all(|grade| grade.is_finite())
-        && data.weights.iter().all(|weight| *weight > 0.0 && is_weight(*weight))
+        && data.weights.iter().all(|weight| is_query_weight(*weight))
         && data.doc_weights.iter().all(|weight| is_weight(*weight));
     let numbers = |rows: &[usize]| (1..=(rows[1] - rows[0]) as i64).map(Id::Integer);
     data.doc_ids = data.offsets.windows(2).flat_map(numbers).collect();

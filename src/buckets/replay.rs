@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::bytes::{Kind, check_bytes};
+use super::round::of_another_training;
 use super::sums::BucketSums;
 use crate::base::parallel::lock;
 use crate::base::param::list;
@@ -171,7 +172,7 @@ impl Replay {
     pub fn record(&mut self, answers: Vec<BucketSums>) -> Result<()> {
         let questions = std::mem::take(&mut self.questions);
         if answers.len() != questions.len() {
-            return Err(Error::Data("the answer is from another training: wrong number of sums".to_owned()));
+            return Err(of_another_training("answer", "wrong number of sums"));
         }
         for ((number, _), sums) in questions.into_iter().zip(answers) {
             if let Record::Open(answers) = &mut self.records[number] {

@@ -6,6 +6,11 @@ use super::bytes::Kind;
 use crate::base::{Error, Result};
 use crate::data::MOST_BUCKETS;
 
+/// The error for an answer or a question of another training. `problem`: how it differs.
+pub fn of_another_training(what: &str, problem: &str) -> Error {
+    Error::Data(format!("the {what} is from another training: {problem}"))
+}
+
 /// The round that an answer belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Round {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::bytes::Kind;
-use super::round::Round;
+use super::round::{Round, of_another_training};
 use crate::base::param::list;
 use crate::base::{Error, Result};
 
@@ -110,7 +110,7 @@ pub struct Answer {
 
 fn join(left: Vec<BucketSums>, right: Vec<BucketSums>) -> Result<Vec<BucketSums>> {
     if left.len() != right.len() {
-        return Err(Error::Data("the answer is from another training: wrong number of sums".to_owned()));
+        return Err(of_another_training("answer", "wrong number of sums"));
     }
     let add = |(mut left, right): (BucketSums, BucketSums)| left.add(right).map(|()| left);
     left.into_iter().zip(right).map(add).collect()

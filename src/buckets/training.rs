@@ -2,10 +2,15 @@
 
 use super::replay::Replay;
 use super::sums::BucketSums;
-use crate::base::{Control, Result};
+use crate::base::{Control, Error, Result};
 use crate::data::Dataset;
 use crate::train::algorithm::{Trained, TrainingSpec};
 use crate::train::report::DataCounts;
+
+/// The error for a choice that training in buckets does not support.
+pub fn unsupported(problem: &str) -> Error {
+    Error::Unsupported(format!("training in buckets: {problem}"))
+}
 
 /// A training that asks buckets for sums, round by round.
 pub trait BucketTraining: Send + Sync {
@@ -15,7 +20,7 @@ pub trait BucketTraining: Send + Sync {
     /// Refuses rounds on several machines, for a training that keeps bucket data in memory.
     ///
     /// # Errors
-    /// [`Error::Unsupported`](crate::base::Error::Unsupported) with what to do instead.
+    /// [`Error::Unsupported`] with what to do instead.
     fn check_rounds(&self) -> Result<()> {
         Ok(())
     }

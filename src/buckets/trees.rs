@@ -15,6 +15,7 @@ use super::grid::{Count, DataStatistics, First, STATISTICS, wrong_length};
 use super::judgments::{Judgments, Rows};
 use super::replay::{Part, Question, Replay};
 use super::sums::BucketSums;
+use super::training::unsupported;
 use super::training::{BucketTraining, Outcome};
 use crate::base::{Control, Error, Result, parallel};
 use crate::data::{Dataset, Missing, Scaling, ScalingKind};
@@ -69,7 +70,7 @@ impl PackTrees {
         } else {
             return Ok(Self { spec, stage: RwLock::new(Stage::Judgments(Mutex::default())) });
         };
-        Err(Error::Unsupported(format!("training in buckets: {problem}")))
+        Err(unsupported(&problem))
     }
 
     /// Ends a pass, and returns the next stage.

@@ -14,8 +14,8 @@ use super::new_row::{NewRow, QueryValues, RowContext};
 use super::quantity::{Form, Pending};
 use super::query_columns::QueryValue;
 use crate::base::{
-    Error, Memory, Reservation, Result, bytes_of, grow, grown_bytes, most_elements, numbers, shorten,
-    text_number,
+    Error, FINITE_OR_NAN, Memory, Reservation, Result, bytes_of, grow, grown_bytes, most_elements, numbers,
+    shorten, text_number,
 };
 use crate::math::compare;
 
@@ -452,10 +452,9 @@ impl DatasetBuilder {
         if let Some(at) = values[start..].iter().position(|value| value.is_infinite()) {
             let value = values[start + at];
             let advice = self.advice_on_64_bits();
-            return Err(self.vector_error(format!(
-                "value {} is {value}; expected finite numbers, and NaN for a missing value{advice}",
-                at + 1
-            )));
+            return Err(
+                self.vector_error(format!("value {} is {value}; expected {FINITE_OR_NAN}{advice}", at + 1))
+            );
         }
         let missing: Vec<usize> = values[start..]
             .iter()

@@ -20,7 +20,7 @@ use crate::math::{simd, sort_singles};
 /// A bin ends when it has this fraction of the values (1 / BINS).
 const BINS: usize = 10;
 /// A value as frequent as a bin gets a separate bin, so the number of bins can double.
-const MAX_BINS: usize = 2 * BINS + 1;
+const MAX_PROFILE_BINS: usize = 2 * BINS + 1;
 /// No bin has fewer than this fraction of the values (1 / SMALLEST).
 const SMALLEST: usize = 100;
 /// Largest number of values that are sorted to find bins. All values are counted.
@@ -316,7 +316,7 @@ impl Profile {
         self.low.is_finite()
             && self.high.is_finite()
             && self.low <= self.high
-            && bins <= MAX_BINS
+            && bins <= MAX_PROFILE_BINS
             && edges.len() == bins.saturating_sub(1)
             && edges.windows(2).all(|pair| pair[0] < pair[1])
             && edges.iter().all(|edge| (self.low..self.high).contains(edge))
@@ -488,6 +488,6 @@ mod tests {
         let mut values: Vec<f32> = (0..2000u16).map(|i| f32::from(i % 10) + 0.5).collect();
         values.extend((0..200u16).map(|i| f32::from(i % 11)));
         let found = profile(&values);
-        assert!(found.counts.len() <= MAX_BINS && found.is_valid([2200; 2]), "{found:?}");
+        assert!(found.counts.len() <= MAX_PROFILE_BINS && found.is_valid([2200; 2]), "{found:?}");
     }
 }

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::builder::{Column, DatasetBuilder, FEWER_ROWS, Values};
 use super::categories::Learned;
+use super::category_limits::{MOST_DISTINCT, ValueCount};
 use super::columns::ColumnFacts;
 use super::dataset::{Dataset, row_groups, selected};
 use super::finish_options::{
@@ -18,7 +19,6 @@ use super::matrix::{ColumnGroup, Matrix, shaped};
 use super::missing::{Missing, MissingValues};
 use super::quantity::Outcome;
 use super::query_columns::QueryValue;
-use super::value_limits::{MOST_DISTINCT, ValueCount};
 use crate::base::{Error, Reservation, Result, Ticks, bytes_of};
 use crate::data::ListConstraint;
 use crate::math::{Element, compare, sort_indices, sort_items};

@@ -6,7 +6,7 @@ use super::id::Id;
 use crate::base::{Error, Result, shorten};
 
 /// Higher feature numbers are errors.
-const MAX_FEATURE: usize = 1_000_000;
+pub const MAX_FEATURE: usize = 1_000_000;
 
 /// Longest line in bytes, enough for all features.
 const MAX_LINE: u64 = 1 << 26;

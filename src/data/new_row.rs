@@ -5,11 +5,19 @@ use super::query_columns::QueryValue;
 use crate::base::Error;
 
 /// Largest weight of a query or document: sums of weighted losses stay finite.
-const MAX_WEIGHT: f64 = 1e100;
+const MAX_ROW_WEIGHT: f64 = 1e100;
 
-/// Whether a number can be a document weight: from 0 to 1e100. A query weight must also be above 0.
+/// The weights of queries, for messages.
+pub const QUERY_WEIGHTS: &str = "numbers above 0, at most 1e100";
+
+/// Whether a number can be a document weight.
 pub fn is_weight(number: f64) -> bool {
-    (0.0..=MAX_WEIGHT).contains(&number)
+    (0.0..=MAX_ROW_WEIGHT).contains(&number)
+}
+
+/// Whether a number can be a query weight.
+pub fn is_query_weight(number: f64) -> bool {
+    number > 0.0 && is_weight(number)
 }
 
 /// A row's query values.

@@ -134,7 +134,7 @@ impl QueryDistance {
     pub fn with_weights(&self, weights: impl IntoIterator<Item = (usize, f64)>) -> Self {
         let mut columns = self.columns.clone();
         for (column, weight) in weights {
-            columns[column].weight = weight.clamp(0.0, MAX_WEIGHT);
+            columns[column].weight = weight.clamp(0.0, MAX_COLUMN_WEIGHT);
         }
         Self::from(columns)
     }
@@ -157,7 +157,7 @@ impl QueryDistance {
         let numbers = self.columns.iter().filter(|column| column.comparison == Comparison::Euclidean);
         let inside =
             |column: &ColumnDistance| column.start.checked_add(column.width).is_some_and(|end| end <= width);
-        let weights = |column: &ColumnDistance| (0.0..=MAX_WEIGHT).contains(&column.weight);
+        let weights = |column: &ColumnDistance| (0.0..=MAX_COLUMN_WEIGHT).contains(&column.weight);
         require(
             "query distance",
             &[
@@ -173,7 +173,7 @@ impl QueryDistance {
 }
 
 /// Largest weight of a column.
-const MAX_WEIGHT: f64 = 1e6;
+const MAX_COLUMN_WEIGHT: f64 = 1e6;
 
 impl ColumnDistance {
     /// -log K with weight 1, from 0 to infinity; 0 for numbers.
@@ -354,7 +354,7 @@ mod tests {
     fn weights_stay_in_the_range_of_stored_models() {
         let distance = QueryDistance::from(vec![column(Comparison::Overlap, 0, 1, 1.0)]);
         let huge = distance.with_weights([(0, 1.2e6)]);
-        assert!(huge.validate(1).is_ok() && huge.columns[0].weight <= MAX_WEIGHT);
+        assert!(huge.validate(1).is_ok() && huge.columns[0].weight <= MAX_COLUMN_WEIGHT);
     }
 
     #[test]

@@ -35,10 +35,9 @@ pub enum QueryFeatureKind {
 named!(QueryFeatureKind { Named = "named", Constant = "constant", Mean = "mean" });
 
 /// Scaling of query features.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueryScale {
     /// Mean 0 and standard deviation 1.
-    #[default]
     Standard,
     None,
 }

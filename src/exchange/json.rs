@@ -9,7 +9,7 @@ use super::parse::object;
 use super::term::Term;
 use super::text::Text;
 use crate::base::param::list;
-use crate::base::{Error, Memory, Result, Strict, bytes_of, checkpoint, json_problem, shorten};
+use crate::base::{Error, Memory, Result, Strict, bytes_of, check_size, checkpoint, json_problem, shorten};
 use crate::data::{Categories, Fingerprint, Missing, Quantiles, Quantities, Scaling, ScalingKind};
 use crate::learn::kernel::{Basis, Kernel};
 use crate::learn::space::{AnySpace, Form, Function, Member, Scorer, Space, SumSpace, WeightsOf};
@@ -228,10 +228,7 @@ impl TermText {
             }
             (documents, None) => Self::of_kernel(documents, kernel, form, width)?,
         };
-        if self.weights.len() != space.dim() {
-            let what = "number of weights of a term".to_owned();
-            return Err(Error::Shape { what, found: self.weights.len(), expected: space.dim() });
-        }
+        check_size("number of weights of a term", self.weights.len(), space.dim())?;
         Ok((scaling, space, self.weights))
     }
 
@@ -250,10 +247,8 @@ impl TermText {
             }
             Some(List(documents)) => {
                 let documents: Vec<Vec<f64>> = documents.into_iter().map(|List(row)| row).collect();
-                if let Some(document) = documents.iter().find(|document| document.len() != width) {
-                    let what = "number of scaled features of a document of a kernel".to_owned();
-                    return Err(Error::Shape { what, found: document.len(), expected: width });
-                }
+                let what = "number of scaled features of a document of a kernel";
+                documents.iter().try_for_each(|document| check_size(what, document.len(), width))?;
                 let (count, rows) = (documents.len(), documents.concat());
                 Basis::checked(kernel, count, width, rows.len(), |index| rows[index]).map(Space::of_basis)
             }
@@ -295,10 +290,7 @@ impl TryFrom<ScalingText> for Scaling {
         Ok(match (kind, centers, factors, factor, points) {
             (ScalingKind::None, None, None, None, None) => Self::None,
             (ScalingKind::Standard, Some(List(centers)), Some(List(factors)), None, None) => {
-                if centers.len() != factors.len() {
-                    let what = "number of factors of a scaling".to_owned();
-                    return Err(Error::Shape { what, found: factors.len(), expected: centers.len() });
-                }
+                check_size("number of factors of a scaling", factors.len(), centers.len())?;
                 Self::Standard(centers.into_iter().zip(factors).collect())
             }
             (ScalingKind::MaxNorm, None, None, Some(factor), None) => Self::MaxNorm(factor),

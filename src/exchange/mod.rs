@@ -1,6 +1,17 @@
 //! Models as text: formats of this and of other libraries, read and written.
 //!
 //! Each format is a file, or a folder if reading and writing take much code.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `format` | the formats |
+//! | `export`, `import`, `reader` | writes a format; reads any, detected from its first keys |
+//! | `json` | this library's format |
+//! | `sql/` | scores as SQL expressions |
+//! | `lightgbm`, `xgboost/`, `catboost`, `ranklib`, `elasticsearch`, `solr` | formats of other libraries and engines |
+//! | `imported_model`, `linear_model`, `nested`, `checked_trees` | models of other libraries; trees as text |
+//! | `names`, `term`, `weights`, `text`, `parse` | features; terms of a score; 32-bit weights; writing; parsing |
+//! | `advice` | files that are not a model text |
 
 mod advice;
 mod catboost;

@@ -12,6 +12,16 @@
 //! The first three sum lane by lane, add the eight partial sums pairwise, and never fuse multiply and add. The last one
 //! always fuses them. So results are the same to the bit on every machine and for every register width. Processors without
 //! fused multiply-add take much longer for the last one.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `order`, `radix_sort`, `select` | sorting and ties; many numbers; order statistics |
+//! | `dense`, `lanes`, `gram`, `simd` | dense loops; blocks of eight; matrix products; widest registers |
+//! | `cholesky`, `pivoted`, `eigen`, `positive_part` | factors; eigenpairs; indefinite matrices |
+//! | `single`, `single_sums`, `single_factor` | single precision |
+//! | `assignment/`, `splits` | assignment problems; pairs of different grades |
+//! | `optim/` | optimization |
+//! | `normal`, `random` | normal quantiles; random numbers |
 
 pub mod assignment;
 pub mod cholesky;

@@ -9,7 +9,7 @@ use serde_json::Value;
 /// The algorithm name of models trained by another library.
 pub const IMPORTED: &str = "imported";
 
-/// Describes a model, apart from its ranker.
+/// Describes a model, apart from its ranker. What `ltr_info` shows of it is in `src/sqlite/functions/inspect.rs`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Card {
     /// Name of the algorithm.

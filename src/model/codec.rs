@@ -182,7 +182,7 @@ mod tests {
     fn maps_survive_their_bytes_and_damage_is_found() {
         type OfDocuments = StoredMap<()>;
         type OfPairs = StoredMap<Vec<(u32, u32)>>;
-        let (control, options) = (Control::default(), MapOptions { landmarks: 8, ..MapOptions::default() });
+        let (control, options) = (Control::default(), MapOptions::new(8, 0));
         let values = (0..36).map(|i| (f64::from(i * i % 1013) * 1.7 + f64::from(i) * 0.31).sin()).collect();
         let features = Matrix::F64(shaped(12, 3, values));
         let gaussian = KernelSpec::parse(&json!("gaussian")).unwrap().fit(&features, 0, &control).unwrap();

@@ -23,6 +23,15 @@
 //! | packs, answers, states (`src/buckets/`) | queries and keys ascend; a pack for each bucket with rows, and for no other; a question for each open task; counts of the first round fit each other and the bins |
 //!
 //! `tests/hostile/` changes each of these numbers.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `model`, `card`, `sections` | a model; its description; optional parts |
+//! | `envelope`, `codec` | the bytes; headers |
+//! | `ranker` | the forms of a fitted ranker |
+//! | `linear`, `interactions`, `query_dependent`, `query_trees`, `online`, `general`, `factored`, `implicit` | the forms |
+//! | `query_aware` | what forms with query features share |
+//! | `linear_prior`, `probability`, `candidate_view` | a model as prior; grade probabilities; the view of candidates |
 
 mod candidate_view;
 mod card;

@@ -1,4 +1,10 @@
 //! Search helpers that need no model: click logs, interleaving, text matches.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `clicks/` | click models, propensities, judgments |
+//! | `interleave` | lists of two rankers, and their clicks |
+//! | `text`, `text_query` | features of full-text matches; FTS5 queries |
 
 pub mod clicks;
 pub mod interleave;

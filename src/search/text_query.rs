@@ -6,10 +6,9 @@ use std::ops::Range;
 use crate::base::{Result, Ticks, named};
 
 /// Whether a match must have one or all of the words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Words {
     /// At least one.
-    #[default]
     Any,
     All,
 }

@@ -16,6 +16,11 @@ use crate::learn::space::{Form, Member, Space};
 /// Lambda of f = 0: the baseline alone.
 pub const BASELINE_ALONE: f64 = crate::learn::fit::CENTER_ALONE;
 
+/// The warning of a training that learned nothing.
+pub fn warning(problem: &Error) -> String {
+    format!("{problem}; the model is the baseline")
+}
+
 /// Key of the option, of a setting and in the report.
 pub const KEY: &str = "baseline";
 

@@ -160,6 +160,9 @@ pub(super) struct ColumnRules<'a> {
 /// Usage, reason and warning.
 type Decision = (&'static str, String, Option<String>);
 
+/// Why a column is left out if the algorithm reads no features.
+pub const ONLY_IDS: &str = "the algorithm learns from ids and relevance";
+
 fn left_out(reason: impl Into<String>, warning: Option<String>) -> Decision {
     ("left_out", reason.into(), warning)
 }
@@ -446,7 +449,7 @@ impl ColumnRules<'_> {
     fn text(&self, name: &str, facts: &ColumnFacts, found: &Facts) -> Decision {
         let quoted = quote(name);
         if self.data.features.columns() == 0 {
-            return left_out("the algorithm learns from ids and relevance", None);
+            return left_out(ONLY_IDS, None);
         }
         let is_small = are_few(found, facts.rows.min(self.documents()));
         // 1. What can be converted.

@@ -1,5 +1,17 @@
 //! Trainings: the table of algorithms, their options, the choice of settings on held-out data, and the protocol that
 //! all callers follow ([`protocol`]).
+//!
+//! | file | contents |
+//! |---|---|
+//! | `algorithm`, `options` | declaration of an algorithm; the table of options |
+//! | `grid/`, `boosted_trees/`, `perceptron/`, `cofi_rank/`, `auto/` | trainings |
+//! | `select/`, `tuning/` | choices on held-out data; among settings |
+//! | `protocol` | check, choose, fit, warn, encode |
+//! | `report`, `short_report`, `column_report` | what `ltr_train` returns |
+//! | `averaged`, `baseline`, `monotone`, `probability` | averages of functions; options of those names |
+//! | `column_rules`, `column_texts` | what becomes of a column; its texts in messages |
+//! | `evidence` | too few queries, or a gain that is not shown |
+//! | `counters`, `feature_checks`, `role_checks`, `single_feature`, `shared_documents` | other warnings about the rows |
 
 pub mod algorithm;
 pub(crate) mod auto;

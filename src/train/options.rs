@@ -4,11 +4,11 @@ use serde_json::{Map, Value, json};
 
 use super::averaged::BOTH_SCALES;
 use crate::apply::TestKind;
-use crate::base::{Error, Named, POSITIVE, Params, Result, Rule, columns_text, named};
+use crate::base::{Error, LARGEST_BANDWIDTH, Named, POSITIVE, Params, Result, Rule, columns_text, named};
 use crate::cost::loss::list::{Active, Bound, Centering, LabelOrder, LabelTies, Target};
 use crate::cost::loss::{self, PairWeights, list};
 use crate::cost::metric::{Gain, Ties, Undefined};
-use crate::data::{Missing, QueryFeatureKind, QueryScale, ScalingKind};
+use crate::data::{MAX_FEATURE, MOST_BUCKETS, Missing, QueryFeatureKind, QueryScale, ScalingKind};
 use crate::exchange::IMPORT_FORMATS;
 use crate::learn::fit::{FitAt, Interaction, LambdaScope, PenaltyKind, Prior};
 use crate::learn::smoothing::SmoothingKind;
@@ -132,7 +132,8 @@ pub struct OptionDef {
     /// The values it accepts.
     pub rule: Rule,
     /// Default as JSON. `null` if there is none, or if it depends on the algorithm, other options or the data. The options
-    /// of a loss apply their own, because a loss is also read from a model; `tests/sql/extremes.rs` compares.
+    /// of losses and metrics apply their own, because models and names of metrics have them too; tests
+    /// compare.
     pub default: &'static str,
     /// One line for the reference tables.
     pub summary: &'static str,
@@ -305,7 +306,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("query features", "smoothing", Rule::OneOf(SmoothingKind::NAMES), "null", TRAIN, "weights of training queries for a target query; the default depends on the algorithm").searchable().common().read_by(&[Grid]),
     def("query features", "neighbors", Rule::Or(&[Rule::Integer(1, 1_000_000_000), Rule::OneOf(&["auto"])]), "\"auto\"", TRAIN, "number of nearest training queries, and all others at the last distance; auto: 5 to 100, by the statistic").searchable().read_by(&[Grid]),
     def("query features", "novel_neighbors", Rule::Integer(1, 1_000_000_000), "null", TRAIN, "the same for queries that are not in the training set; default: neighbors").searchable().read_by(&[Grid]),
-    def("query features", "bandwidth", Rule::Or(&[Rule::Above(0.0, 1e150), Rule::Median, Rule::OneOf(&["median", "rate"])]), "\"median\"", TRAIN, "distance h in the weights of training queries: a number, a multiple of the median distance, or its rate in n").searchable().read_by(&[Grid]),
+    def("query features", "bandwidth", Rule::Or(&[Rule::Above(0.0, LARGEST_BANDWIDTH), Rule::Median, Rule::OneOf(&["median", "rate"])]), "\"median\"", TRAIN, "distance h in the weights of training queries: a number, a multiple of the median distance, or its rate in n").searchable().read_by(&[Grid]),
     def("query features", "prior", Rule::OneOf(Prior::NAMES), "null", TRAIN, "center of the penalty: 0, a function of all queries (auto: rule 4.11), least squares, or a stored model").searchable().read_by(&[Grid]),
     def("query features", "interaction", Rule::OneOf(Interaction::NAMES), "null", TRAIN, "products with query features, or Gaussian functions of them, in the function of all queries; auto: if queries differ").searchable().read_by(&[Grid]),
     def("solver", "form", Rule::OneOf(Form::NAMES), "\"scoring\"", TRAIN, "scoring: f(x) scores a document; ranking: f(x, x') is the preference between two documents").searchable().read_by(&[Grid]),
@@ -319,8 +320,8 @@ pub const OPTIONS: &[OptionDef] = &[
     def("loss", "cost_weights", TEXT_OR_OBJECT, "\"swap\"", TRAIN, "weights of the loss cs_list_mle: swap, unit, rank, or an object of weights by grade").searchable().read_by(&[Grid, Trees]),
     def("loss", "truncation", Rule::Integer(1, 1_000_000_000), "null", TRAIN, "number of top ranks that the losses cs_list_mle (default: all) and lambda_rank (default: 10) weight").searchable().read_by(&[Grid, Trees]),
     def("loss", "measure", Rule::Text, "null", TRAIN, "metric inside the training loss; lambda is chosen by the option metric").searchable().read_by(&[Grid, Perceptron, Ratings]),
-    def("loss", "position_weights", Rule::Several(&Rule::Between(0.0, 1e9)), "null", TRAIN, "own weights by position instead of measure: for slam in the ideal order, for direct in the ranking, never rising").read_by(&[Grid]),
-    def("loss", "grade_weights", Rule::Several(&Rule::Between(0.0, 1e9)), "null", TRAIN, "worth of documents of grade 0, 1, ... in the loss direct, instead of the gains of measure").read_by(&[Grid]),
+    def("loss", "position_weights", Rule::Several(&Rule::Between(0.0, list::MOST_WEIGHT)), "null", TRAIN, "own weights by position instead of measure: for slam in the ideal order, for direct in the ranking, never rising").read_by(&[Grid]),
+    def("loss", "grade_weights", Rule::Several(&Rule::Between(0.0, list::MOST_WEIGHT)), "null", TRAIN, "worth of documents of grade 0, 1, ... in the loss direct, instead of the gains of measure").read_by(&[Grid]),
     def("loss", "sigma", Rule::Between(1e-9, 1e9), "null", TRAIN, "first width of the smoothed positions in the loss smooth_grad; default: from the scores at the start").searchable().read_by(&[Grid]),
     def("loss", "margin", Rule::Above(0.0, 1e9), "1", TRAIN, "margin of the loss slam between a document and documents of lower grades").searchable().read_by(&[Grid, Ratings]),
     def("loss", "label_ties", Rule::OneOf(LabelTies::NAMES), "null", TRAIN, "weights of equal grades in slam and cs_list_mle: average (default, but not without truncation), or by document order").searchable().read_by(&[Grid, Perceptron, Ratings]),
@@ -349,7 +350,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("perceptron", "shuffle", Rule::Flag, "false", TRAIN, "whether each pass of the perceptron reads the queries in a random order by the seed").searchable().read_by(&[Perceptron]),
     def("loss", "decoder", Rule::OneOf(list::DECODERS), "null", TRAIN, "decreasing position weights of the linear score in the bound of direct").searchable().read_by(&[Grid, Ratings]),
     def("loss", "decoder_power", Rule::Or(&[Rule::Above(0.0, 3.0), Rule::Several(&Rule::Above(0.0, 3.0))]), "0.25", TRAIN, "d in the weights p^-d of the decoder power; from an array validation chooses, together with lambda").searchable().with("decoder", "power").read_by(&[Grid, Ratings]),
-    def("loss", "discounts", Rule::Several(&Rule::Between(0.0, 1e9)), "null", TRAIN, "own position weights in the bound of direct, instead of decoder; never rising; 0 after the last").read_by(&[Grid]),
+    def("loss", "discounts", Rule::Several(&Rule::Between(0.0, list::MOST_WEIGHT)), "null", TRAIN, "own position weights in the bound of direct, instead of decoder; never rising; 0 after the last").read_by(&[Grid]),
     def("loss", "bound", Rule::OneOf(Bound::NAMES), "\"nonconvex\"", TRAIN, "upper bound of the regret that the loss direct minimizes").searchable().read_by(&[Grid]),
     def("metrics", "neutral_grade", Rule::Between(-1e9, 1e9), "0", UTILITIES, "grade with gain 0 in the measures and metrics eru and neru").with("metric", "eru").read_by(&[Grid, Trees, Auto, Ratings]),
     def("metrics", "half_life", Rule::Above(1.0, 1e9), "5", UTILITIES, "position with weight 1/2 in the measures and metrics eru and neru").with("metric", "eru").read_by(&[Grid, Trees, Auto, Ratings]),
@@ -365,7 +366,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("choosing", "monotone", Rule::Object, "null", TRAIN, "features with 1 if the score never falls with them, or -1 if it never rises, as in {\"price\": -1}").read_by(&[Grid, Trees, Auto]),
     def("choosing", "probability", Rule::Flag, "false", Calls::of(&[Use::Train, Use::Fit]), "whether to learn how probable a grade of at least the threshold is for a score, on queries held out").read_by(&[Grid, Trees, Auto]),
     def("choosing", "effort", Rule::Integer(1, 5), "3", TRAIN, "how much auto tries, from 1, the fastest, to 5, the most thorough").read_by(&[Auto]),
-    def("large data", "buckets", Rule::Integer(1, 65536), "null", Calls::of(&[Use::Train, Use::Fit]), "number of buckets, a power of two, for training in rounds over ltr_pack (docs/guide/large-data.md)"),
+    def("large data", "buckets", Rule::Integer(1, MOST_BUCKETS), "null", Calls::of(&[Use::Train, Use::Fit]), "number of buckets, a power of two, for training in rounds over ltr_pack (docs/guide/large-data.md)"),
     def("choosing", "undefined", Rule::OneOf(Undefined::NAMES), "\"skip\"", Calls::of(&[Use::Train, Use::Fit, Use::CrossValidate, Use::Evaluate, Use::Compare, Use::Importance, Use::PairedTest]), "value of a query without a relevant document in a mean").common().read_by(&[Grid, Trees, Auto, Ratings, Pairs]),
     def("metrics", "unjudged", Rule::Or(&[Rule::OneOf(&["skip"]), Rule::Integer(0, 0)]), "\"skip\"", Calls::of(&[Use::Evaluate, Use::Compare]), "how to count a document without a judgment (NULL): skip it, as if it were not in the list, or as grade 0"),
     def("tests", "test", Rule::OneOf(TestKind::NAMES), "\"randomization\"", TESTS, "paired test of two series of values: random signs of the differences, Student's t, bootstrap, or signed ranks"),
@@ -403,7 +404,7 @@ pub const OPTIONS: &[OptionDef] = &[
     def("text", "words", Rule::OneOf(Words::NAMES), "\"any\"", Calls::of(&[Use::FtsQuery]), "words that a match has: at least one, or all"),
     def("text", "table", Rule::Text, "null", Calls::of(&[Use::FtsQuery]), "full-text table whose tokenizer splits the text; default: any tokenizer"),
     def("text", "prefix", Rule::Flag, "false", Calls::of(&[Use::FtsQuery]), "whether the last word also matches words that it begins"),
-    def("rows", "feature_count", Rule::Integer(1, 1_000_000), "null", Calls::of(&[Use::Letor]), "number of features; default: the highest number in the file"),
+    def("rows", "feature_count", Rule::Integer(1, MAX_FEATURE as u64), "null", Calls::of(&[Use::Letor]), "number of features; default: the highest number in the file"),
     def("rows", "first_feature", Rule::Integer(0, 1), "1", Calls::of(&[Use::Letor]), "number of the first feature in the file: 1, or 0 as scikit-learn, LightGBM and XGBoost write it"),
 ];
 
@@ -428,6 +429,13 @@ pub fn number(options: &Params, key: &str) -> f64 {
 /// A non-negative integer: the given one, or the default of the table.
 pub fn count(options: &Params, key: &str) -> usize {
     options.count(key).or_else(|| default_of(key).parse().ok()).unwrap_or_default()
+}
+
+/// Numbers: the given ones, or the default of the table; empty without a default.
+pub fn numbers(options: &Params, key: &str) -> Vec<f64> {
+    let default = || serde_json::from_str(default_of(key)).unwrap_or(Value::Null);
+    let given = options.get(key).cloned().unwrap_or_else(default);
+    given.as_array().into_iter().flatten().filter_map(Value::as_f64).collect()
 }
 
 /// True or false: as given, or the default of the table.

@@ -41,9 +41,9 @@ const ERRORS: f64 = 2.0;
 /// The smallest part of the variance of relevance at a rank by which they must.
 const PART_OF_VARIANCE: f64 = 0.02;
 /// With fewer queries nothing is known about other queries.
-const FEWEST_QUERIES: usize = 20;
+const FEWEST_HELD_OUT: usize = 20;
 /// Fraction of the queries that a fold holds out.
-const HELD_OUT: f64 = 0.2;
+const HELD_OUT_FRACTION: f64 = 0.2;
 /// Numbers in memory for each document: four copies of a document, and what two forms and the best of them predict.
 const NUMBERS: usize = 12;
 
@@ -118,7 +118,7 @@ impl Rows {
     ) -> Result<Vec<FoldScores>> {
         let data = &self.data;
         let validation = ValidationSpec::parse(params, fit::HeldOut::Queries)?;
-        let validation = ValidationSpec { data: Validation::Queries(HELD_OUT), ..validation };
+        let validation = ValidationSpec { data: Validation::Queries(HELD_OUT_FRACTION), ..validation };
         let numbers = data.n_docs() as f64 * data.features.columns() as f64;
         let parts = HeldOut::new(&validation, data, None, |_, _| true, numbers, params.seed())?;
         let of_part = |part| {
@@ -174,8 +174,8 @@ pub fn learn(queries: &[Vec<Document>], params: &Params, control: &Control) -> R
             json!("judged documents; not for candidates that nobody judged, and not if grades are clicks"),
         ),
     ]);
-    let problem = if queries.len() < FEWEST_QUERIES {
-        Some(format!("there are {} held-out queries, and {FEWEST_QUERIES} are needed", queries.len()))
+    let problem = if queries.len() < FEWEST_HELD_OUT {
+        Some(format!("there are {} held-out queries, and {FEWEST_HELD_OUT} are needed", queries.len()))
     } else if relevant == 0 || relevant == documents {
         let which = if relevant == 0 { "no" } else { "every" };
         Some(format!(
@@ -304,7 +304,7 @@ fn uncertain_rank(queries: &[Vec<Document>]) -> (usize, Vec<Option<(AtRank, f64)
     for rank in (0..usize::BITS).map(|power| 1 << power) {
         let shares = shares_at(queries, rank);
         let defined: Vec<f64> = shares.iter().flatten().map(|(_, share)| *share).collect();
-        if defined.len() < FEWEST_QUERIES || 2 * defined.len() < queries.len() {
+        if defined.len() < FEWEST_HELD_OUT || 2 * defined.len() < queries.len() {
             break;
         }
         let distance = (defined.iter().sum::<f64>() / defined.len() as f64 - 0.5).abs();

@@ -6,10 +6,9 @@ use crate::base::named;
 use crate::train::select::significant;
 
 /// How much `ltr_train` and `ltr_update` return.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReportLength {
     /// The report in JSON.
-    #[default]
     Full,
     /// One line of text.
     Short,

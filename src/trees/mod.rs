@@ -3,6 +3,15 @@
 //! Boosting adds trees that are fitted to the current residuals (Friedman 2001). A tree is oblivious: all nodes of
 //! a level have the same split (Kohavi & Li 1995; Prokhorenkova et al. 2018), so a leaf is the number whose bits are the
 //! outcomes of the splits. The leaves of all trees are a finite map of documents, and the score is linear in it.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `bins`, `parts`, `columns` | features in bins; bins of packs; thresholds |
+//! | `boost`, `learning_rate` | boosting; its default rate |
+//! | `rows`, `histogram`, `leaves`, `objective` | training rows; best splits; values of leaves; losses |
+//! | `monotone` | values of leaves in an order |
+//! | `forest`, `scores`, `score_layout` | splits and Shapley values; scores; scores of one document |
+//! | `general/` | trees of other libraries |
 
 mod bins;
 mod boost;

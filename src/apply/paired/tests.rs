@@ -4,7 +4,7 @@ use super::*;
 use crate::math::Random;
 
 fn test(kind: TestKind) -> PairedTest {
-    PairedTest { kind, ..PairedTest::default() }
+    PairedTest::new(kind, 0.95)
 }
 
 /// Differences `d` as two series.

@@ -1,4 +1,11 @@
 //! Options and other JSON from callers: strict parsing, value rules, typed access.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `params` | named values, each checked against a rule |
+//! | `rule` | accepted values, and errors about others |
+//! | `json` | parsing without repeated keys |
+//! | `list` | lists with checkpoints, for serde |
 
 mod json;
 pub(crate) mod list;
@@ -12,4 +19,4 @@ pub use params::{Defaults, Params};
 pub use rule::Named;
 pub(crate) use rule::named;
 pub(crate) use rule::whole_number;
-pub use rule::{POSITIVE, Rule, median_factor, stored_model};
+pub use rule::{LARGEST_BANDWIDTH, POSITIVE, Rule, median_factor, stored_model};

@@ -42,7 +42,7 @@ pub enum Rule {
 pub const POSITIVE: Rule = Rule::Above(0.0, f64::MAX);
 
 /// A model with a larger bandwidth cannot be stored.
-const LARGEST_BANDWIDTH: f64 = 1e150;
+pub const LARGEST_BANDWIDTH: f64 = 1e150;
 
 /// The factor in a multiple of the median: 1 for `median`, 0.5 for `0.5 median`; above 0.
 pub fn median_factor(text: &str) -> Option<f64> {

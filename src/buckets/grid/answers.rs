@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::statistics::{self, First, Prepared, STATISTICS, VARIANCES, answer_bytes, wrong_length};
-use crate::base::{Control, Error, Result, parallel};
+use crate::base::{Control, Result, parallel};
 use crate::buckets::replay::{Question, Replay};
+use crate::buckets::round::of_another_training;
 use crate::buckets::sums::BucketSums;
 use crate::cost::loss::Loss;
 use crate::cost::metric::Mean;
@@ -76,7 +77,7 @@ pub fn answer(
     let of_question = |(_, question): &(usize, Question)| {
         control.check()?;
         if !are_bounded(&question.numbers) {
-            return Err(Error::Data(format!("the question is from another training: it needs {BOUNDED}")));
+            return Err(of_another_training("question", &format!("it needs {BOUNDED}")));
         }
         let numbers = match question {
             question if !takes_part(question) => Vec::new(),

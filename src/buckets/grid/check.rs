@@ -1,6 +1,8 @@
 //! Which points of the grid train in buckets.
 
-use crate::base::{Error, Params, Result};
+use crate::base::{Params, Result};
+use crate::buckets::replay::FOLDS;
+use crate::buckets::training::unsupported;
 use crate::cost::loss::{Loss, PairLoss, Shape};
 use crate::data::{ListConstraint, ScalingKind};
 use crate::learn::fit::{Interaction, Penalty, Prior};
@@ -60,9 +62,11 @@ pub fn check(spec: &GridSpec, params: &Params) -> Result<()> {
     } else if spec.loss.constraint() != ListConstraint::None {
         "lists with a constraint are not supported; train on rows".to_owned()
     } else if params.has("validation") {
-        "lambda is chosen by holding out the buckets with the same number modulo 5; leave out the option 'validation'".to_owned()
+        format!(
+            "lambda is chosen by holding out the buckets with the same number modulo {FOLDS}; leave out the option 'validation'"
+        )
     } else {
         return Ok(());
     };
-    Err(Error::Unsupported(format!("training in buckets: {problem}")))
+    Err(unsupported(&problem))
 }

@@ -7,7 +7,14 @@
 //! | fits (other losses) | value, gradient and Hessian at a point, for each fold and lambda | a solution |
 //! | values | metric of each fold's held-out queries for every lambda | metric sums |
 //!
-//! A bucket's fold is its number modulo 5.
+//! A bucket's fold is its number modulo [`FOLDS`](crate::buckets::replay::FOLDS).
+//!
+//! | file | contents |
+//! |---|---|
+//! | `check` | points of the grid that train in buckets |
+//! | `statistics` | counts, means and the scaling: the first rounds |
+//! | `train`, `asked_risk` | lambda and the function; risks whose rows are in buckets |
+//! | `answers` | what a bucket answers |
 
 mod answers;
 mod asked_risk;

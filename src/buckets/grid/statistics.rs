@@ -10,6 +10,7 @@ mod tests;
 use crate::base::{Error, Result, Ticks};
 use crate::buckets::bytes::{Kind, check_bytes};
 use crate::buckets::replay::{Asking, FOLDS, Part, Question, Replay};
+use crate::buckets::round::of_another_training;
 use crate::buckets::sums::BucketSums;
 use crate::buckets::training::Outcome;
 use crate::cost::loss;
@@ -259,7 +260,7 @@ pub fn answer_bytes(dim: usize) -> usize {
 
 /// The error for sums of the wrong length.
 pub fn wrong_length() -> Error {
-    Error::Data("the answer is from another training: wrong number of values".to_owned())
+    of_another_training("answer", "wrong number of values")
 }
 
 /// Refuses data from which nothing can be learned.

@@ -204,7 +204,7 @@ impl Fits<'_> {
     /// The solutions for these lambdas, largest first; `None` if questions are open.
     fn path(&mut self, plan: Plan, lambdas: &[f64]) -> Result<Option<Vec<Solution>>> {
         let spec = self.spec;
-        let rule = SolveOptions { tolerance: plan.tolerance, ..SolveOptions::default() }.rule();
+        let rule = SolveOptions::new(plan.tolerance).rule();
         let for_solver = |lambda: &f64| SolverParameter::new(*lambda, spec.penalty, &spec.loss, self.space);
         let lambdas = &SolverParameter::numbers(&lambdas.iter().map(for_solver).collect::<Vec<_>>())[..];
         if spec.loss.shape() != Shape::Quadratic {

@@ -4,6 +4,13 @@
 //! row groups. It does not depend on features, weights or threads. `pair` has the pairwise losses, which solvers know by
 //! name. `list` has the listwise losses; solvers use only their values and subgradients. A new listwise loss is one file
 //! and one line of [`list::LOSSES`].
+//!
+//! | file | contents |
+//! |---|---|
+//! | `def`, `table` | declaration of a loss; the table of all |
+//! | `loss` | a loss with its options |
+//! | `pair`, `logistic_tiles` | pairwise losses; the logistic loss, eight pairs at a time |
+//! | `list/` | listwise losses |
 
 mod def;
 pub mod list;

@@ -4,10 +4,9 @@ use super::MetricDef;
 use crate::base::named;
 
 /// Value used in the mean for a query whose metric is undefined.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Undefined {
     /// Nothing: the query is omitted.
-    #[default]
     Skip,
     /// The value 0.
     Zero,

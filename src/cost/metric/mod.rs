@@ -28,6 +28,14 @@
 //! | `alpha_ndcg`, `subtopic_recall` | no document has a subtopic |
 //!
 //! Cost: O(n log n) for n documents, except for ties under `expected` in `err` and `alpha_ndcg` (see there).
+//!
+//! | file | contents |
+//! |---|---|
+//! | `def`, `options` | declaration of a metric; options with their defaults |
+//! | `named` | a metric with cutoff and options, as in `ndcg@10` |
+//! | `ndcg`, `err`, `binary`, `pairs`, `subtopics` | families of metrics |
+//! | `ranked`, `mean` | a query in ranked order, with ties; means over queries |
+//! | `functions` | metrics as plain Rust functions |
 
 mod binary;
 mod def;

@@ -3,10 +3,9 @@
 use crate::base::{Error, Params, Result, named};
 
 /// Treatment of equal scores. `Best` and `Worst` order the documents of a tie by their relevance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ties {
     /// The exact mean of the metric over all orders of each tie.
-    #[default]
     Expected,
     /// Documents of a tie keep their input order.
     Input,
@@ -19,10 +18,9 @@ pub enum Ties {
 named!(Ties { Expected = "expected", Input = "input", Worst = "worst", Best = "best" });
 
 /// Gain of a document of grade y.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gain {
     /// `2^y - 1` (Burges et al. 2005).
-    #[default]
     Exp2,
     /// `y` (Jarvelin and Kekalainen 2002).
     Linear,

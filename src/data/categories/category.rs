@@ -9,8 +9,8 @@
 //!
 //! A model's features are numbers first, then the features of categories, sorted by column name.
 
+use super::super::category_limits::{LONGEST_VALUE, MOST_DISTINCT};
 use super::super::names::repeated_name;
-use super::super::value_limits::{LONGEST_VALUE, MOST_DISTINCT};
 use super::means::Means;
 use crate::base::{Error, Result, require, shorten};
 use serde::{Deserialize, Serialize};

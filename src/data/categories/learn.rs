@@ -4,7 +4,7 @@
 //! |---|---|
 //! | distinct values are at most half of its rows with a value, and at most [`MOST_DISTINCT`] | excludes texts and ids |
 //! | distinct values are at most half of the documents, or the rows of a document differ | excludes titles |
-//! | two values, or one and NULL, have [`FEWEST_ROWS`] rows, values in [`FEWEST_QUERIES`] queries | leaves something to learn |
+//! | two values, or one and NULL, have [`FEWEST_ROWS_OF_VALUE`] rows, values in [`FEWEST_QUERIES_OF_VALUE`] queries | leaves something to learn |
 //! | it differs within a query | it can order the documents of a query |
 //! | without document ids, or named like an id, two rows of a query share a value | excludes names of documents |
 //! | its texts are neither JSON nor quantities (`ColumnFacts::are_better_converted`) | excludes texts that should be numbers |
@@ -17,7 +17,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::super::value_limits::{FEWEST_QUERIES, FEWEST_ROWS, LONGEST_VALUE, MOST_DISTINCT, ValueCount};
+use super::super::category_limits::{
+    FEWEST_QUERIES_OF_VALUE, FEWEST_ROWS_OF_VALUE, LONGEST_VALUE, MOST_DISTINCT, ValueCount,
+};
 use super::means::{self, LearnedMeans, Means, NO_VALUE};
 use super::{Category, RowsOfCodes};
 use crate::base::{Ticks, bytes_of, grown_bytes};
@@ -164,7 +166,7 @@ impl Codes {
         let values = frequent(known, &counts, rows);
         if values.is_empty() {
             return Err(format!(
-                "no value with {FEWEST_ROWS} rows in {FEWEST_QUERIES} queries, so nothing can be learned from it; leave it out"
+                "no value with {FEWEST_ROWS_OF_VALUE} rows in {FEWEST_QUERIES_OF_VALUE} queries, so nothing can be learned from it; leave it out"
             ));
         }
         Ok(self.learned(name, values, rows))
@@ -179,7 +181,7 @@ impl Codes {
             && rows.documents.is_none_or(|documents| !self.names_documents(documents, known.len()));
         let values = frequent(known, &counts, rows);
         let missing = self.codes.iter().filter(|code| **code == NULL).count() as u64;
-        let states = values.len() + usize::from(missing >= FEWEST_ROWS);
+        let states = values.len() + usize::from(missing >= FEWEST_ROWS_OF_VALUE);
         let is_category = !values.is_empty()
             && states >= 2
             && are_few

@@ -21,7 +21,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::super::value_limits::{LONGEST_VALUE, MOST_DISTINCT};
+use super::super::category_limits::{LONGEST_VALUE, MOST_DISTINCT};
 use crate::base::Ticks;
 use crate::data::Id;
 use crate::math::{sort_ascending, sort_items};

@@ -1,4 +1,10 @@
 //! Columns of text whose values are features: their values, how rows become numbers, and means of relevance.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `category` | the encoder |
+//! | `learn` | which columns are categories, which values get a feature |
+//! | `means`, `held_out_means` | mean relevance of a value; without held-out rows |
 
 mod category;
 mod held_out_means;

@@ -2,7 +2,7 @@ use std::borrow::Cow;
 
 use super::*;
 use crate::data::Id;
-use crate::data::value_limits::{LONGEST_VALUE, MOST_DISTINCT};
+use crate::data::category_limits::{LONGEST_VALUE, MOST_DISTINCT};
 
 /// Rows of these queries, whose documents all have the number 0.
 fn rows(queries: &[usize]) -> RowsOfCodes<'_> {

@@ -5,10 +5,10 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use serde::Serialize;
 use xxhash_rust::xxh64::xxh64;
 
+use super::super::category_limits::{LONGEST_VALUE, ValueCount};
 use super::super::dataset::Dataset;
 use super::super::missing::MissingRows;
 use super::super::quantity::{Readings, null_in_sql, numbers_by_key};
-use super::super::value_limits::{LONGEST_VALUE, ValueCount};
 use super::texts::{JsonKind, TextSample};
 use crate::base::{checkpoint, quote};
 

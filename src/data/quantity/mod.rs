@@ -3,6 +3,15 @@
 //! `Readings` collects the texts of a column and decides. A `Form` reads one text. `dates` has the forms of dates and
 //! durations; `numbers` reads numbers and the text around them. While a source is read, `Pending` keeps the texts of a
 //! feature column. docs/adr/0031-quantities.md.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `readings` | how a column's texts are read: numbers, dates or text |
+//! | `form`, `keys` | what a text of a form is; keys of JSON objects |
+//! | `numbers` | digits, currencies, missing marks |
+//! | `dates`, `scanner` | dates, times and durations; parts of them |
+//! | `quantities`, `pending` | the forms of a model's columns; texts while a source is read |
+//! | `sql`, `unread` | SQL that converts texts; texts that are not read |
 
 mod dates;
 mod form;

@@ -22,10 +22,9 @@ pub enum Penalty {
 }
 
 /// The penalty as the option `penalty` names it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PenaltyKind {
     /// lambda |f|^2.
-    #[default]
     Ridge,
     /// Leading eigenfunctions only.
     Spectral,
@@ -90,9 +89,8 @@ pub enum Interaction {
 named!(Interaction { None = "none", Linear = "linear", Gaussian = "gaussian", Auto = "auto" });
 
 /// When the functions of training queries are fitted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FitAt {
-    #[default]
     Training,
     /// When a ranking needs them.
     QueryTime,
@@ -101,10 +99,9 @@ pub enum FitAt {
 named!(FitAt { Training = "training", QueryTime = "query_time" });
 
 /// Which functions have one lambda.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LambdaScope {
     /// All of them together.
-    #[default]
     All,
     /// Each training query.
     Each,

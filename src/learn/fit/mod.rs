@@ -1,4 +1,13 @@
 //! Fitting functions: which training queries are used, with which weights, and how the problem is solved.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `choices`, `conflicts` | choices besides loss, kernel and solver; which work together |
+//! | `blocks`, `judgments` | judgments of training queries, prepared; their bytes |
+//! | `neighborhood`, `problem` | queries and weights of a fit; the fit of one function |
+//! | `streamed`, `kept_sums` | least squares over very many documents; sums for the next fit |
+//! | `query_dependence` | whether queries differ |
+//! | `column_weights`, `number_weights` | learned weights of query features |
 
 mod blocks;
 mod choices;

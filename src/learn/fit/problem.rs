@@ -280,7 +280,7 @@ impl FitSpec {
     }
 
     pub(super) fn options(&self) -> SolveOptions {
-        SolveOptions { tolerance: self.tolerance, solver: self.solver, ..SolveOptions::default() }
+        SolveOptions { solver: self.solver, ..SolveOptions::new(self.tolerance) }
     }
 
     /// Checks choices that were read from bytes: numbers in range, and a combination that training accepts.

@@ -13,7 +13,7 @@ use super::points::{Compared, Points};
 use super::sample::sample;
 use super::{MapOptions, coefficients, not_finite};
 use crate::base::param::list::Numbers;
-use crate::base::{Control, Error, Result, Ticks, grow, parallel, zeros};
+use crate::base::{Control, Error, Result, Ticks, check_size, grow, parallel, zeros};
 use crate::data::Matrix;
 use crate::math::dense::add_products;
 use crate::math::{Lanes, TILE, Tile, are_bounded, cholesky, dot, simd, sort_indices};
@@ -378,18 +378,12 @@ pub(super) fn solve_rows(factor: &[f64], r: usize, rows: &mut [f64]) {
 
 /// Refuses a matrix whose number of features differs from the pivots'.
 pub(super) fn check_width(found: usize, expected: usize) -> Result<()> {
-    if found == expected {
-        return Ok(());
-    }
-    Err(Error::Shape { what: "number of features for the kernel".to_owned(), found, expected })
+    check_size("number of features for the kernel", found, expected)
 }
 
 /// Refuses a number of coefficients that differs from the number of pivots.
 pub(super) fn check_coefficients(found: usize, expected: usize) -> Result<()> {
-    if found == expected {
-        return Ok(());
-    }
-    Err(Error::Shape { what: "number of coefficients of a kernel function".to_owned(), found, expected })
+    check_size("number of coefficients of a kernel function", found, expected)
 }
 
 /// Whether a packed factor of `r` rows has the right size, finite numbers and a positive diagonal.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::points::Points;
 use super::{KERNELS, KernelDef, find};
-use crate::base::{Error, Result, shorten};
+use crate::base::{Error, Result, check_size, shorten};
 
 /// A kernel with the numbers of its parameters, all inside their ranges.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -50,10 +50,8 @@ impl Kernel {
     /// An unknown name, a wrong number of parameters, or a number out of range.
     pub fn new(name: &str, parameters: Vec<f64>) -> Result<Self> {
         let def = find(name)?;
-        if parameters.len() != def.parameters.len() {
-            let what = format!("number of parameters of the kernel {name}");
-            return Err(Error::Shape { what, found: parameters.len(), expected: def.parameters.len() });
-        }
+        let what = format_args!("number of parameters of the kernel {name}");
+        check_size(what, parameters.len(), def.parameters.len())?;
         for (parameter, value) in def.parameters.iter().zip(&parameters) {
             let value = json(*value);
             if !parameter.rule.accepts(&value) {

@@ -1,6 +1,6 @@
 //! Options and checks of feature maps and pair maps.
 
-use crate::base::{Control, Error, FEWER_LANDMARKS, Reservation, Result, matrix_bytes};
+use crate::base::{Control, Error, FEWER_LANDMARKS, Reservation, Result, check_size, matrix_bytes};
 use crate::math::pivoted::Limits;
 use crate::math::{Gram, cholesky};
 
@@ -21,13 +21,12 @@ pub struct MapOptions {
     pub seed: u64,
 }
 
-impl Default for MapOptions {
-    fn default() -> Self {
-        Self { landmarks: 1000, tolerance: 1e-12, seed: 0 }
-    }
-}
-
 impl MapOptions {
+    /// With the tolerance 1e-12.
+    pub fn new(landmarks: usize, seed: u64) -> Self {
+        Self { landmarks, tolerance: 1e-12, seed }
+    }
+
     /// Largest number of documents or pairs from which pivots are chosen.
     pub(super) fn candidates(&self) -> usize {
         self.landmarks.saturating_mul(CANDIDATES_PER_LANDMARK)
@@ -45,10 +44,7 @@ pub fn reserve_candidates(documents: usize, dim: usize, control: &Control) -> Re
 
 /// beta with L' beta = w.
 pub fn coefficients(factor: &[f64], r: usize, w: &[f64]) -> Result<Vec<f64>> {
-    if w.len() != r {
-        let what = "number of weights of a kernel function".to_owned();
-        return Err(Error::Shape { what, found: w.len(), expected: r });
-    }
+    check_size("number of weights of a kernel function", w.len(), r)?;
     let mut beta = w.to_vec();
     cholesky::backward(factor, &mut beta);
     Ok(beta)

@@ -11,6 +11,15 @@
 //! * [`SpanFactor`]: the span of documents that are added one by one, for online training.
 //!
 //! The linear kernel needs no map: phi(x) = x.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `def`, `functions`, `kernel` | declaration of a kernel; the kernels; one with its parameters |
+//! | `spec`, `typical_distances` | the option `kernel`; units of its parameters |
+//! | `map`, `single_map`, `pair_map` | maps of documents, in single precision, and of pairs |
+//! | `map_options`, `sample` | size and precision of maps; random samples |
+//! | `basis`, `points` | documents of a function; their layout |
+//! | `shuffled` | values with features of other documents |
 
 mod basis;
 mod def;

@@ -37,7 +37,7 @@ use super::kernel::Kernel;
 use super::points::Points;
 use super::sample::sample;
 use super::{MapOptions, check_diagonal, coefficients, is_indefinite, reserve_candidates, warning};
-use crate::base::{Control, Error, Result, parallel};
+use crate::base::{Control, Error, Result, check_size, parallel};
 use crate::cost::loss::pair_count;
 use crate::data::{Documents, Matrix};
 use crate::math::{Gram, TILE, dot, pivoted, positive_part};
@@ -186,10 +186,7 @@ impl PairMap {
         labels: &[f64],
         control: &Control,
     ) -> Result<Vec<f64>> {
-        if labels.len() != rows.len() {
-            let what = "number of labels of a query".to_owned();
-            return Err(Error::Shape { what, found: labels.len(), expected: rows.len() });
-        }
+        check_size("number of labels of a query", labels.len(), rows.len())?;
         let columns = self.columns(features, rows, control)?;
         let pairs = ordered_pairs(labels);
         in_blocks(pairs.len(), self.dim(), control, |block, out| {

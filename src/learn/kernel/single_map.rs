@@ -283,7 +283,7 @@ mod tests {
         for kernel in ["gaussian", "laplace_l1"] {
             let kernel = KernelSpec::parse(&serde_json::json!(kernel)).unwrap();
             let kernel = kernel.fit(&features, 0, &control).unwrap();
-            let options = MapOptions { landmarks: 60, ..MapOptions::default() };
+            let options = MapOptions::new(60, 0);
             let map = FeatureMap::fit(&kernel, &features, &options, &control).unwrap();
             let single = SingleMap::of(&map).unwrap();
             let rows: Vec<usize> = (0..n).rev().collect();
@@ -317,7 +317,7 @@ mod tests {
         let control = Control::default();
         let features = Matrix::F64(shaped(300, 1, (0..300).map(|i| f64::from(i) / 300.0).collect()));
         for (kernel, landmarks) in [("gaussian", 300), ("laplace", 5), ("polynomial", 2)] {
-            let options = MapOptions { landmarks, ..MapOptions::default() };
+            let options = MapOptions::new(landmarks, 0);
             let kernel = KernelSpec::parse(&serde_json::json!(kernel)).unwrap();
             let kernel = kernel.fit(&features, 0, &control).unwrap();
             let map = FeatureMap::fit(&kernel, &features, &options, &control).unwrap();

@@ -24,7 +24,7 @@ fn kernel(value: &Value, features: &Matrix) -> Kernel {
 }
 
 fn fit(kernel: &Kernel, features: &Matrix, landmarks: usize) -> FeatureMap {
-    let options = MapOptions { landmarks, ..MapOptions::default() };
+    let options = MapOptions::new(landmarks, 0);
     FeatureMap::fit(kernel, features, &options, &Control::default()).unwrap()
 }
 
@@ -200,7 +200,7 @@ fn a_seed_chooses_the_candidates() {
     let features = documents(400, 4);
     let kernel = kernel(&json!("gaussian"), &features);
     let with = |seed| {
-        let options = MapOptions { landmarks: 30, seed, ..MapOptions::default() };
+        let options = MapOptions::new(30, seed);
         FeatureMap::fit(&kernel, &features, &options, &Control::default()).unwrap()
     };
     assert_eq!(with(1), with(1));
@@ -219,7 +219,7 @@ fn other_sizes_and_overflow_are_refused() {
     assert!(matches!(map.coefficients(&[1.0]), Err(Error::Shape { .. })));
     let huge = Matrix::F64(shaped(2, 1, vec![1e200, -1e200]));
     let polynomial = Kernel::new("polynomial", vec![2.0, 1.0, 0.0]).unwrap();
-    let refused = FeatureMap::fit(&polynomial, &huge, &MapOptions::default(), &control);
+    let refused = FeatureMap::fit(&polynomial, &huge, &MapOptions::new(1000, 0), &control);
     assert!(matches!(refused, Err(Error::Data(_))));
 }
 
@@ -230,7 +230,7 @@ fn an_interruption_ends_every_part() {
     let gaussian = kernel(&json!("gaussian"), &features);
     let map = fit(&gaussian, &features, 40);
     let control = Control::default();
-    let options = MapOptions::default();
+    let options = MapOptions::new(1000, 0);
     let pairs = PairMap::fit(&gaussian, &features, &[0, 40], &labels, &options, &control).unwrap();
     let beta = vec![0.0; map.dim()];
     control.cancel();

@@ -1,6 +1,6 @@
 //! Checks of the numbers in a problem.
 
-use crate::base::{Error, Result};
+use crate::base::{Error, Result, check_size};
 
 /// Refuses a lambda out of range.
 ///
@@ -29,12 +29,14 @@ pub fn check_weight(weight: f64) -> Result<()> {
 /// # Errors
 /// [`Error::Shape`] for a wrong number, otherwise [`Error::Value`].
 pub fn point(what: &str, point: &[f64], dim: usize) -> Result<()> {
-    if point.len() != dim {
-        let what = format!("number of features of {what}");
-        return Err(Error::Shape { what, found: point.len(), expected: dim });
-    }
-    if point.iter().all(|value| value.is_finite()) {
-        return Ok(());
-    }
-    Err(Error::Data(format!("{what} must be finite numbers")))
+    check_size(format_args!("number of features of {what}"), point.len(), dim)?;
+    finite(what, point.iter().all(|value| value.is_finite()))
+}
+
+/// Refuses numbers that are not finite.
+///
+/// # Errors
+/// [`Error::Data`] unless `is_finite`.
+pub fn finite(what: &str, is_finite: bool) -> Result<()> {
+    if is_finite { Ok(()) } else { Err(Error::Data(format!("{what} must be finite numbers"))) }
 }

@@ -1,5 +1,11 @@
 //! Solvers of learning problems. Each module states its problem and returns a solution, a certified duality gap and a
 //! stop reason. The methods are in `optim`.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `solver`, `table` | declaration and options of a solver; the table of all |
+//! | `query_block`, `checks`, `memory` | a prepared query; checks of numbers; bytes |
+//! | `pair/`, `list/`, `factor/` | problems of pairwise losses, listwise losses, and ratings |
 
 mod checks;
 mod factor;

@@ -64,8 +64,9 @@ fn unsupported(solver: &SolverDef, loss: &Loss) -> Error {
     ))
 }
 
-impl Default for SolveOptions {
-    fn default() -> Self {
-        Self { solver: SOLVERS[0], tolerance: 1e-6, max_iterations: 1000 }
+impl SolveOptions {
+    /// With the first solver and at most 1000 iterations.
+    pub fn new(tolerance: f64) -> Self {
+        Self { solver: SOLVERS[0], tolerance, max_iterations: 1000 }
     }
 }

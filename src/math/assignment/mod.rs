@@ -16,6 +16,14 @@
 //! | `dense` | none | O(k^2 l) |
 //!
 //! Positions without a weight are omitted. No method is known that is nearly linear for all a, b and c.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `ranking`, `profits` | the fastest exact method; profits at positions |
+//! | `dense`, `levels`, `line` | the methods |
+//! | `paths`, `tournament` | their shortest paths; best documents of each level |
+//! | `blocks` | at most one document of each block |
+//! | `workspace` | buffers |
 
 mod blocks;
 mod dense;

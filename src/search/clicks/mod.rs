@@ -13,6 +13,7 @@
 //! |---|---|
 //! | counts of rows and clicks in a log | `cells`, `counts` |
 //! | attractiveness and examination from the counts | `estimate`, `examination` |
+//! | how well the log determines each judgment (`determined`) | `examination` |
 //! | judgments and grades of documents | `judge` |
 //! | propensities of positions, and the influence of rows on them | `propensities`, `influence` |
 //! | value of a ranking, from the log of another | `offline` |

@@ -232,12 +232,8 @@ pub fn register(connection: &Connection, state: &Arc<State>) -> rusqlite::Result
 /// # Errors
 /// A value outside its range.
 pub(super) fn test(options: &Params) -> Result<PairedTest> {
-    Ok(PairedTest {
-        kind: options::choice(options, "test")?,
-        samples: options.count("samples").unwrap_or(PairedTest::default().samples),
-        confidence: options::number(options, "confidence"),
-        seed: options.seed(),
-    })
+    let test = PairedTest::new(options::choice(options, "test")?, options::number(options, "confidence"));
+    Ok(PairedTest { samples: options.count("samples").unwrap_or(test.samples), seed: options.seed(), ..test })
 }
 
 struct Test(Arc<State>);

@@ -43,7 +43,7 @@ pub const EVALUATE_CLICKS: TableFunction = TableFunction::new(
 const FIRST_VALUE: usize = 3;
 
 /// The default metric.
-const DEFAULT_METRIC: &str = "dcg@10";
+const CLICK_METRIC: &str = "dcg@10";
 
 /// Impressions are scored together once they have at least this many rows.
 const ROWS_OF_PART: usize = 4096;
@@ -75,7 +75,7 @@ impl<'a> ClickRequest<'a> {
     fn new(call: &'a Call<'a>) -> Result<Self> {
         let (options, limits) = call.options(2, Use::EvaluateClicks)?;
         let metrics =
-            if options.has("metric") { metrics(&options)? } else { vec![Metric::parse(DEFAULT_METRIC)?] };
+            if options.has("metric") { metrics(&options)? } else { vec![Metric::parse(CLICK_METRIC)?] };
         let gains = metrics.iter().map(gain).collect::<Result<_>>()?;
         let clip = options::number(&options, "clip");
         let confidence = options::number(&options, "confidence");

@@ -1,4 +1,5 @@
-//! Inspection of models (rules 9.1, 9.2, 9.4, 9.5): `ltr_info`, `ltr_weights`, `ltr_neighbors`, `ltr_training_log`.
+//! Inspection of models: `ltr_info`, `ltr_weights`, `ltr_neighbors`, `ltr_training_log` (rules 9.1, 9.2, 9.4, 9.5); a model's
+//! function for an argument, and its name in titles.
 
 use std::sync::Arc;
 

@@ -1,4 +1,11 @@
-//! The SQL functions, one file per family.
+//! The SQL functions, one file per family. [`SCALARS`] and [`TABLES`] name the file of each. Other files:
+//!
+//! | file | contents |
+//! |---|---|
+//! | `aggregate` | the metrics as aggregates; `ltr_paired_test` is in `compare`, `ltr_pack` and `ltr_merge` in `buckets/` |
+//! | `ranking_call`, `training` | arguments model, source and options; code shared by trainings |
+//! | `rank_by_column`, `end_to_end`, `variety` | NULL models; views of candidates; diversity by vectors |
+//! | `plot_ranked`, `fts_api` | plots of rankings; the C interface of FTS5 |
 //!
 //! To add a scalar function, write its `ScalarFunction` and add it to [`SCALARS`]; to add a table-valued one, write
 //! its `TableFunction` and add it to [`TABLES`].
@@ -17,8 +24,11 @@ mod explain;
 mod export;
 pub mod fts;
 mod fts_api;
+mod import;
+mod importance;
 mod inspect;
 mod interleave;
+mod judgments;
 mod letor;
 mod monitor;
 mod plot;
@@ -43,7 +53,7 @@ use super::glue::{ScalarFunction, TableFunction};
 pub const SCALARS: &[&[&ScalarFunction]] = &[
     &[&train::TRAIN, &train::FIT, &update::UPDATE, &activate::ACTIVATE],
     &[&score::SCORE, &score::SCORE_FOR_QUERY, &score::PREFER, &score::PREFER_FOR_QUERY],
-    &[&vector::VEC, &vector::VEC_TO_JSON, &export::EXPORT, &export::IMPORT],
+    &[&vector::VEC, &vector::VEC_TO_JSON, &export::EXPORT, &import::IMPORT],
     &[&inspect::INFO, &debug::VERSION, &debug::DEBUG],
     &[&buckets::BUCKET, &buckets::BEGIN, &buckets::PARTIAL, &buckets::STEP, &buckets::FINISH],
     &[&plot::PLOT, &report::REPORT],
@@ -62,8 +72,8 @@ pub const TABLES: &[&[&TableFunction]] = &[
         &monitor::MONITOR,
     ],
     &[&recommend::RECOMMEND, &recommend::FACTORS, &inspect::WEIGHTS, &inspect::NEIGHBORS],
-    &[&explain::EXPLAIN, &explain::EXPLAIN_RANK, &explain::IMPORTANCE, &inspect::TRAINING_LOG],
+    &[&explain::EXPLAIN, &explain::EXPLAIN_RANK, &importance::IMPORTANCE, &inspect::TRAINING_LOG],
     &[&tables::ALGORITHM_TABLE, &tables::METRIC_TABLE, &tables::OPTION_TABLE, &letor::LETOR],
     &[&interleave::INTERLEAVE, &interleave::INTERLEAVE_RESULT, &evaluate_clicks::EVALUATE_CLICKS],
-    &[&clicks::CLICK_MODEL_TABLE, &clicks::PROPENSITIES, &clicks::JUDGMENTS],
+    &[&clicks::CLICK_MODEL_TABLE, &clicks::PROPENSITIES, &judgments::JUDGMENTS],
 ];

@@ -16,7 +16,7 @@ use crate::plot::{
 };
 use crate::sqlite::functions::compare::other_queries;
 use crate::sqlite::functions::evaluate::{Measured, ScoredDocuments, judged, measure, metrics};
-use crate::sqlite::functions::explain::IMPORTANCE;
+use crate::sqlite::functions::importance::IMPORTANCE;
 use crate::sqlite::functions::inspect::{function_of, model_name, open_model};
 use crate::sqlite::functions::ranking_call::{NO_VALUES, RankingCall};
 use crate::sqlite::glue::{Call, ModelHandle, Output, text_argument};
@@ -259,7 +259,7 @@ pub fn draw_weights(
     let bar = |weight: FeatureWeight| Bar { name: weight.feature, value: weight.weight, interval: None };
     let bars: Vec<Bar> = function_weights(&handle.model, &function)?.into_iter().map(bar).collect();
     if bars.is_empty() {
-        return Err(Error::Unsupported("the model has no features".to_owned()));
+        return Err(no_features());
     }
     let count = counted(bars.len(), "feature", "features");
     let negative = if bars.iter().any(|bar| bar.value < 0.0) { "; orange is negative" } else { "" };
@@ -273,12 +273,16 @@ pub fn draw_weights(
     Ok(plot.draw())
 }
 
+fn no_features() -> Error {
+    Error::Unsupported("the model has no features".to_owned())
+}
+
 /// `ltr_plot('importance', model, source [, options])`: the losses of `ltr_importance` by its first metric.
 pub fn importance(call: &Call<'_>) -> Result<String> {
     let rows: Vec<Vec<Output>> = (IMPORTANCE.execute)(call)?.collect::<Result<_>>()?;
     let metric = match rows.first().map(|row| &row[1]) {
         Some(Output::Text(metric)) => metric.clone(),
-        _ => return Err(Error::Unsupported("the model has no features".to_owned())),
+        _ => return Err(no_features()),
     };
     let bar = |row: Vec<Output>| match <[Output; 6]>::try_from(row) {
         Ok([Output::Text(name), Output::Text(of), _, Output::Real(value), low, high]) if of == metric => {

@@ -13,7 +13,7 @@ use std::collections::HashSet;
 use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
-use crate::apply::{candidate_items, new_users, user_of_ratings};
+use crate::apply::{DEFAULT_K, candidate_items, new_users, user_of_ratings};
 use crate::base::{Error, Params, Reservation, Result, Strict, each_element, long_integer};
 use crate::data::{Dataset, Id, ListConstraint};
 use crate::model::{Candidates, Factored, Model, Ranker};
@@ -26,8 +26,6 @@ use crate::sqlite::source::reader::{Judgments, ReadSpec, SourceRows};
 use crate::sqlite::source::{Source, is_query};
 use crate::sqlite::store::model;
 use crate::train::options::Use;
-
-const DEFAULT_K: usize = 10;
 
 fn factored(model: &Model) -> Result<&Factored> {
     if let Ranker::Factored(factored) = &model.ranker {

@@ -21,6 +21,7 @@ use crate::train::algorithm::{AlgorithmDef, Columns, Input};
 use crate::train::baseline;
 use crate::train::column_rules::undetermined;
 use crate::train::evidence;
+use crate::train::options;
 use crate::train::protocol::{Encoded, check_rows};
 use crate::train::report::{DataCounts, Finished, Summary};
 
@@ -143,7 +144,7 @@ pub fn read_training(
         let problem = "option 'candidates': the algorithm learns from ids and relevance, without features";
         return Err(Error::Unsupported(problem.to_owned()));
     }
-    let schema = call.options.text("schema").unwrap_or("main");
+    let schema = options::text(call.options, "schema");
     let view = Source::candidates(call.connection, schema, name, call.limits)?;
     let (mut rows, candidates) = read_candidates(call, state, view, spec)?;
     check_rows(&mut rows.data, input).map_err(|problem| call.source.error(problem))?;

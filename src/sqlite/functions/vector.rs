@@ -92,8 +92,7 @@ fn json_of(values: &[[u8; 4]]) -> Result<String> {
         }
         let value = f32::from_le_bytes(*bytes);
         if value.is_infinite() {
-            let problem = format!("{value} as value {}", at + 1);
-            return Err(Error::value("argument 1", problem, "finite numbers, and NaN"));
+            return Err(Error::not_finite("argument 1", value.into(), at, true));
         }
         if at > 0 {
             text.push(',');

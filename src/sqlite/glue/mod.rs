@@ -1,4 +1,14 @@
 //! The layer between SQLite's C interface and the functions: loading, panics, values, virtual tables, threads.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `entry`, `linked` | entry points of the loadable extension and of the static library |
+//! | `function`, `vtab` | scalar and table-valued functions |
+//! | `guard`, `usage`, `signature` | panics and errors; wrong calls; parameters in text |
+//! | `value`, `vector_argument` | SQL values; vectors |
+//! | `state` | cached models and functions of a connection |
+//! | `sql`, `statements`, `retry_busy` | statements; statements kept for the next call; locks |
+//! | `probe`, `run_limits`, `progress` | interrupts; threads and time limit; progress output |
 
 #[cfg(feature = "loadable")]
 mod entry;

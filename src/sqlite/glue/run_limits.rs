@@ -16,9 +16,7 @@ use super::probe::{Database, Probe, at_intervals};
 use super::progress::{Progress, RUNNING};
 use super::value::text_argument;
 use crate::apply::Fit;
-use crate::base::{
-    Control, Error, HAS_THREADS, Memory, POLL_INTERVAL, Params, Result, cores, on_pool, stoppable,
-};
+use crate::base::{Control, Error, HAS_THREADS, Memory, POLL_INTERVAL, Params, Result, on_pool, stoppable};
 use crate::learn::space::Function;
 use crate::train::options::{self, Use};
 
@@ -107,7 +105,6 @@ impl RunLimits {
             let control = Control::with_memory(self.memory.clone());
             return self.run_here(|| work(&control));
         }
-        let threads = self.threads.unwrap_or_else(cores);
         let mut progress = self.progress.then(Progress::start);
         let poll = |control: &Control| {
             RUNNING.set(control.progress());
@@ -117,7 +114,7 @@ impl RunLimits {
         let control = Control::with_memory(self.memory.clone());
         #[cfg(test)]
         let control = super::probe::fault::applied_to(control);
-        let result = on_pool(threads, &control, poll, work);
+        let result = on_pool(self.threads, &control, poll, work);
         RUNNING.set((0, 0));
         result
     }

@@ -76,7 +76,7 @@ pub fn vector_argument(what: &str, value: ValueRef<'_>, model: Option<&Model>) -
             *value =
                 fill(at).ok_or_else(|| Error::value(what, format!("null as value {}", at + 1), allowed))?;
         } else if value.is_infinite() {
-            return Err(refuse(format!("{value} as value {}", at + 1)));
+            return Err(Error::not_finite(what, *value, at, false));
         }
     }
     Ok(values)

@@ -24,7 +24,8 @@ use super::roles::Roles;
 use crate::base::{Error, Result, matrix_bytes};
 use crate::data::{
     Dataset, DatasetBuilder, FinishOptions, Form as QuantityForm, Id, ListConstraint, Missing, NewRow,
-    QueryValue, QueryValues, ReadReport, Readings, TextColumns, is_weight, not_a_value,
+    QUERY_WEIGHTS, QueryValue, QueryValues, ReadReport, Readings, TextColumns, is_query_weight, is_weight,
+    not_a_value,
 };
 use crate::sqlite::glue::{
     category_value, describe, from_host, number_of, query_value, query_values, retry_busy, row_id,
@@ -484,8 +485,7 @@ impl<'a> Reader<'a> {
         };
         let mut values = QueryValues::default();
         if let Some(column) = self.roles.weight {
-            let accepts = |value: f64| value > 0.0 && is_weight(value);
-            values.weight = number(column, accepts, "numbers above 0, at most 1e100")?;
+            values.weight = number(column, is_query_weight, QUERY_WEIGHTS)?;
         }
         values.features = match &self.roles.query_features {
             None => Vec::new(),

@@ -16,7 +16,7 @@ use crate::base::{ColumnAdvice, Origin, Params, Result, columns_text};
 use crate::data::{Categories, Dataset, ListConstraint, Quantities, ReadReport, ids_written_in_two_ways};
 use crate::model::TrainingColumns;
 use crate::train::column_report::ColumnReport;
-use crate::train::column_rules::{ReadColumn, Usage, is_row_number_or_split, left_out_count};
+use crate::train::column_rules::{ONLY_IDS, ReadColumn, Usage, is_row_number_or_split, left_out_count};
 use crate::train::options::diversify_by;
 
 /// The names of columns and of features that are keys of JSON objects, each with its column and key. A column with the
@@ -336,9 +336,7 @@ impl Roles {
             () if is_category || !self.ignored.contains(&column) || self.observed.contains(&column) => {
                 Usage::Open { is_category, like_role }
             }
-            () if self.features == FeatureColumns::Wide(Vec::new()) => {
-                Usage::LeftOut("the algorithm learns from ids and relevance")
-            }
+            () if self.features == FeatureColumns::Wide(Vec::new()) => Usage::LeftOut(ONLY_IDS),
             () if self.is_of_model => Usage::LeftOut("no feature of the model"),
             () => Usage::LeftOut("not among the features that the option columns lists"),
         }

@@ -27,6 +27,10 @@ const ADVICE: &str = "; ltr_fit returns the model as a BLOB and writes nothing";
 /// Number of bytes of a stored model to compare at once.
 const COMPARED_BYTES: usize = 1 << 20;
 
+fn altered() -> Error {
+    Error::Host("a trigger or the host's authorizer suppressed or altered a change".to_owned())
+}
+
 /// A version to store.
 pub struct NewVersion<'a> {
     pub name: &'a str,
@@ -235,9 +239,7 @@ impl Store<'_> {
         }
         // 6. Check what is stored now.
         if !self.holds(new, version)? || !self.activated(new, version)? {
-            return Err(Error::Host(
-                "a trigger or the host's authorizer suppressed or altered a change".to_owned(),
-            ));
+            return Err(altered());
         }
         Ok(StoredVersion { version, warnings })
     }
@@ -322,8 +324,7 @@ impl Store<'_> {
             self.keep_one_active()?;
             self.execute(ACTIVATE, (name, version))?;
             if self.active_versions(name)? != [version] {
-                let problem = "a trigger or the host's authorizer suppressed or altered a change";
-                return Err(Error::Host(problem.to_owned()));
+                return Err(altered());
             }
             transaction.commit()
         })

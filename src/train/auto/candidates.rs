@@ -5,7 +5,7 @@ use crate::data::ScalingKind;
 use serde_json::{Value, json};
 
 /// With fewer judged queries only linear functions are tried: kernels gained nothing, unless they see query features.
-pub(super) const FEW_QUERIES: usize = 60;
+pub(super) const FEWEST_FOR_KERNELS: usize = 60;
 
 /// One scaling with one kernel.
 #[derive(Debug, Clone)]
@@ -38,7 +38,7 @@ pub(super) fn candidates(
     let kernels = || match has_many_documents {
         _ if !spec.monotone.is_empty() => vec![alone(json!("linear"))],
         true => few(),
-        false => kernels(spec, judged >= FEW_QUERIES || sees_queries),
+        false => kernels(spec, judged >= FEWEST_FOR_KERNELS || sees_queries),
     };
     let kernels = spec.kernel.as_ref().map_or_else(kernels, |kernel| vec![alone(kernel.clone())]);
     let both = vec![ScalingKind::QuantileMinmax, ScalingKind::Quantile];

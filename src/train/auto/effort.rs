@@ -24,8 +24,6 @@ pub struct Effort {
     pub trees: usize,
 }
 
-const DEFAULT: usize = 3;
-
 /// Levels 1 to 5, as in the table of `docs/algorithms/auto.md`.
 const LEVELS: [Effort; 5] = [
     // Level, kernels; partitions, trial landmarks, landmarks, averaged; tree folds, ensembles, trees.
@@ -58,9 +56,9 @@ const fn level(
 }
 
 impl Effort {
-    /// The settings of a level, clamped to 1..=5; `None` is the default.
-    pub fn of(level: Option<usize>) -> &'static Self {
-        &LEVELS[level.unwrap_or(DEFAULT).clamp(1, LEVELS.len()) - 1]
+    /// The settings of a level, clamped to 1..=5.
+    pub fn of(level: usize) -> &'static Self {
+        &LEVELS[level.clamp(1, LEVELS.len()) - 1]
     }
 }
 

@@ -10,7 +10,7 @@ const MOST_TRIED: usize = 40_000;
 /// More documents are many: trees lead.
 pub(super) const MANY: usize = 100_000;
 /// Approximate number of documents that are held out from trees, and on which kernels are tried, if there are many.
-const HELD_OUT: usize = 20_000;
+const HELD_OUT_OF_MANY: usize = 20_000;
 
 /// The rows on which kernels are tried.
 pub(super) struct Sample {
@@ -24,10 +24,10 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    /// All queries, or a part with about [`MOST_TRIED`] documents, chosen by ids; of many [`HELD_OUT`], the last ones in an order.
+    /// All queries, or a part with about [`MOST_TRIED`] documents, chosen by ids; of many [`HELD_OUT_OF_MANY`], the last ones in an order.
     pub fn new(data: &Dataset, seed: u64, control: &Control) -> Result<Self> {
         let has_many_documents = data.n_docs() > MANY;
-        let parts = data.n_docs().div_ceil(if has_many_documents { HELD_OUT } else { MOST_TRIED });
+        let parts = data.n_docs().div_ceil(if has_many_documents { HELD_OUT_OF_MANY } else { MOST_TRIED });
         if parts <= 1 {
             let queries = (0..data.n_queries()).collect();
             return Ok(Self { part: None, queries, has_many_documents, _memory: None });

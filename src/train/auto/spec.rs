@@ -74,7 +74,7 @@ impl AutoSpec {
             scale: params.choice("scale")?,
             kernel,
             landmarks: params.count("landmarks"),
-            effort: Effort::of(params.count("effort")),
+            effort: Effort::of(options::count(params, "effort")),
             validation: ValidationSpec::parse(params, HeldOut::Queries)?,
             missing: options::choice(params, "missing")?,
             keeps_scores: params.flag(probability::KEY) && baseline.is_none(),

@@ -74,7 +74,7 @@ impl TrainingSpec for AutoSpec {
         let joined = rule.as_ref().filter(|_| self.joins_kernels(set.dependence));
         let mut copies = Copies::new(&data, joined, baseline.as_ref());
         let mut grown: Option<Grown> = None;
-        if self.kernel.is_none() && judged >= super::candidates::FEW_QUERIES {
+        if self.kernel.is_none() && judged >= super::candidates::FEWEST_FOR_KERNELS {
             grown = self.grow(&is_judged, &mut copies, rule.as_ref(), &sample, control)?;
         }
         let tree_gains = match &grown {
@@ -165,7 +165,7 @@ fn only_baseline(baseline: &Baseline, data: &Dataset, problem: &Error) -> Traine
     let width = data.features.columns();
     let ranker = averaged::sum(width, vec![baseline.fitted(width)], None);
     Trained {
-        warnings: vec![format!("{problem}; the model is the baseline")],
+        warnings: vec![baseline::warning(problem)],
         details: [baseline.report(None, None, true)].into_iter().collect(),
         ..Trained::new(ranker, Scaling::None)
     }
@@ -175,9 +175,9 @@ fn only_baseline(baseline: &Baseline, data: &Dataset, problem: &Error) -> Traine
 fn check_judged(judged: usize, queries: usize) -> Result<()> {
     match judged {
         0 => Err(grid::nothing_to_learn(queries)),
-        FEWEST_QUERIES.. => Ok(()),
+        FEWEST_JUDGED.. => Ok(()),
         _ => Err(Error::Data(format!(
-            "only {judged} queries have documents of different relevance; 'auto' needs {FEWEST_QUERIES} to compare \
+            "only {judged} queries have documents of different relevance; 'auto' needs {FEWEST_JUDGED} to compare \
              candidates; use one algorithm, such as rank_svm"
         ))),
     }
@@ -282,7 +282,7 @@ const KERNELS_CLEARLY: f64 = 3.0;
 const TREES_CLEARLY: f64 = 3.0;
 
 /// Minimum number of judged queries: fewer cannot compare candidates.
-const FEWEST_QUERIES: usize = 10;
+const FEWEST_JUDGED: usize = 10;
 
 impl AutoSpec {
     /// The selection with the best single feature of the queries that judge. `values`: of each query, negated if lower ones are

@@ -1,4 +1,11 @@
 //! Boosted oblivious trees, and their number by early stopping.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `spec`, `settings` | options; choices in reports |
+//! | `training`, `boosted` | the training; fitted ensembles |
+//! | `early` | number of trees |
+//! | `query_columns` | query features as columns |
 
 mod boosted;
 pub mod early;

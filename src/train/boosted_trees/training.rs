@@ -15,7 +15,7 @@ use crate::data::{Dataset, ListConstraint, QueryFeatureRule, RowOrder, Scaling, 
 use crate::learn::space::{Function, Member, Space};
 use crate::math::Random;
 use crate::model::{Linear, QueryTrees, Ranker};
-use crate::train::baseline::BaselineSpec;
+use crate::train::baseline::{self, BaselineSpec};
 use crate::train::options::Reader;
 use crate::train::select::{FOLD_OPTIONS, Validation};
 use crate::trees::{Boosting, Fitted, Prepared, Targets, TreeOptions};
@@ -98,7 +98,7 @@ impl TrainingSpec for TreesSpec {
         let TrainingSet { mut data, validation, .. } = set;
         let checked = self.check(&data);
         let nothing = checked.as_ref().err().filter(|_| self.may_be_baseline());
-        let nothing = nothing.map(|problem| format!("{problem}; the model is the baseline"));
+        let nothing = nothing.map(baseline::warning);
         if nothing.is_none() {
             checked?;
         }

@@ -1,4 +1,11 @@
 //! Collaborative ranking of ratings and of implicit feedback.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `spec`, `training`, `model` | ratings: options, training, model |
+//! | `biases`, `factors` | the fit: means of users and items; factors |
+//! | `select_lambda` | lambda for ratings |
+//! | `implicit`, `implicit_training`, `implicit_fit`, `implicit_select` | the same for implicit feedback |
 
 mod biases;
 mod factors;

@@ -54,7 +54,7 @@ pub fn pairs(data: &Dataset, [query_name, documents]: [&str; 2]) -> Result<()> {
 pub(super) fn informative(spec: &GridSpec, data: &Dataset) -> Result<Vec<String>> {
     match any_informative(&spec.loss, data) {
         Err(problem) if spec.prior == Prior::Model => Ok(vec![format!("{problem}; the model is its prior")]),
-        Err(problem) if spec.baseline.is_some() => Ok(vec![format!("{problem}; the model is the baseline")]),
+        Err(problem) if spec.baseline.is_some() => Ok(vec![crate::train::baseline::warning(&problem)]),
         result => result.map(|()| Vec::new()),
     }
 }

@@ -54,8 +54,7 @@ impl Products {
         let z = numbers(&rule, &encoded);
         let kernel =
             KernelSpec::parse(&json!({ "gaussian": { "width": WIDTH } }))?.fit(&z, spec.seed, control)?;
-        let options =
-            MapOptions { landmarks: spec.query_landmarks, seed: spec.seed, ..MapOptions::default() };
+        let options = MapOptions::new(spec.query_landmarks, spec.seed);
         let queries = Space::spanned_by(&kernel, &z, &options, control)?;
         Ok(Some(Self { rule, queries, factor: 1.0 }))
     }

@@ -2,6 +2,15 @@
 //!
 //! A preset names one point of the grid (`presets`). `spec` parses and checks the choices, `session` prepares data,
 //! `train` fits functions, `choose` chooses lambda and `decoder_power`, `measure` measures held-out queries.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `presets`, `spec` | names of points; options and their checks |
+//! | `session`, `train`, `fits` | scaling and space; the training; one function or one per query |
+//! | `choose`, `measure`, `lambdas` | lambda and `decoder_power`; held-out queries; candidates |
+//! | `checks` | refused data, warnings |
+//! | `interactions` | products with query features |
+//! | `generalization` | the generalization bound of convex losses |
 
 pub mod checks;
 pub mod choose;

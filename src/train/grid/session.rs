@@ -160,7 +160,7 @@ fn scaling(spec: &GridSpec, data: &Dataset, control: &Control) -> Result<(Scalin
 
 /// How landmarks are chosen.
 pub fn map_options(spec: &GridSpec) -> MapOptions {
-    MapOptions { landmarks: spec.landmarks, seed: spec.seed, ..MapOptions::default() }
+    MapOptions::new(spec.landmarks, spec.seed)
 }
 
 /// The space of functions of scaled documents.

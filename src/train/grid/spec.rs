@@ -29,8 +29,8 @@ use crate::train::select::{TunedValue, ValidationSpec};
 /// The option whose values validation compares.
 pub(super) const DECODER_POWER: &str = "decoder_power";
 
-/// Default number of nearest training queries with a weight: the number of Dai & Wang (2019) for 40 queries.
-const NEIGHBORS: usize = 15;
+/// Number of nearest training queries if the data do not choose it: the number of Dai & Wang (2019) for 40 queries.
+const FALLBACK_NEIGHBORS: usize = 15;
 /// Number of training queries in Dai & Wang (2019), whose default lambdas these are.
 const QUERIES_OF_THE_PAPER: f64 = 40.0;
 
@@ -251,7 +251,7 @@ impl GridSpec {
             spec.interaction = if multiplies { Interaction::Gaussian } else { Interaction::None };
         }
         if self.open.neighbors {
-            spec.smoothing.neighbors = differ.map_or(NEIGHBORS, |queries| queries.neighbors);
+            spec.smoothing.neighbors = differ.map_or(FALLBACK_NEIGHBORS, |queries| queries.neighbors);
         }
         if self.open.novel_neighbors {
             spec.smoothing.novel_neighbors = spec.smoothing.neighbors;
@@ -264,7 +264,7 @@ impl GridSpec {
         // 2. The weights of K neighbors among n queries have the sum K / n, and lambda is relative to it.
         if self.lambdas_follow_neighbors() {
             let share = spec.smoothing.neighbors as f64 / data.n_queries().max(1) as f64;
-            let factor = (share / (NEIGHBORS as f64 / QUERIES_OF_THE_PAPER)).min(1.0);
+            let factor = (share / (FALLBACK_NEIGHBORS as f64 / QUERIES_OF_THE_PAPER)).min(1.0);
             let lambdas = default_lambdas(&spec.loss, is_linear, spec.prior);
             let lambdas = for_width(lambdas, &spec.loss, is_linear, features);
             spec.lambda = TunedValue::Among(lambdas.into_iter().map(|lambda| factor * lambda).collect());
@@ -466,7 +466,7 @@ fn parse_losses(loss: &'static LossDef, params: &Params) -> Result<Vec<(Value, L
 
 fn parse_smoothing(params: &Params) -> Result<Smoothing> {
     let kind = params.choice("smoothing")?.unwrap_or(SmoothingKind::Uniform);
-    let neighbors = params.count("neighbors").unwrap_or(NEIGHBORS);
+    let neighbors = params.count("neighbors").unwrap_or(FALLBACK_NEIGHBORS);
     let bandwidth = match (params.number("bandwidth"), params.text("bandwidth")) {
         (Some(h), _) => Bandwidth::Fixed(h),
         (None, Some("rate")) => Bandwidth::Rate,

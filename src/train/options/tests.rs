@@ -1,4 +1,5 @@
 use super::*;
+use crate::cost::metric::MetricOptions;
 use crate::train::ALGORITHMS;
 
 fn message(text: &str) -> String {
@@ -191,4 +192,12 @@ fn every_option_of_training_is_read_by_an_algorithm() {
         let read = crate::train::ALGORITHMS.iter().any(|algorithm| (algorithm.reads)(option.key));
         assert!(read || OF_ALL.contains(&option.key), "no algorithm reads '{}'", option.key);
     }
+}
+
+#[test]
+fn metrics_apply_the_defaults_of_the_table() {
+    let metrics = OPTIONS.iter().filter(|def| def.family == "metrics" && def.default != "null");
+    let defaults = metrics.map(|def| (def.key.to_owned(), serde_json::from_str(def.default).unwrap()));
+    let given = Params::from(defaults.collect::<Map<_, _>>());
+    assert_eq!(MetricOptions::default().with(&given).unwrap(), MetricOptions::default());
 }

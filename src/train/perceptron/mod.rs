@@ -1,4 +1,10 @@
 //! The ranking perceptron: rounds of online updates, and bounds of its mistakes.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `spec` | options |
+//! | `training`, `rounds` | the training; the update of a query |
+//! | `bounds` | bounds of mistakes |
 
 mod bounds;
 mod rounds;

@@ -1,5 +1,12 @@
 //! Selection by held-out data: which queries or documents are held out, how candidates are measured, which one is chosen, and
 //! what reports say about the choice.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `split`, `split_values` | held-out queries and documents; order of `split_by` |
+//! | `validation` | the metric, and the data to validate on |
+//! | `choose`, `rules` | the choice; rules that pick a candidate |
+//! | `report` | the report, and warnings about the choice |
 
 mod choose;
 mod report;

@@ -11,7 +11,7 @@ use crate::math::sort_items;
 
 /// Up to this number of judged queries all are held out in turn. With more, the validated value has a smaller error
 /// (docs/adr/0024).
-const FEW_QUERIES: usize = 200;
+const ALL_IN_TURN: usize = 200;
 
 /// Numbers that the fits of all folds and the last fit read together, at most, unless there is one fold.
 const MOST_NUMBERS: f64 = 24e6;
@@ -20,7 +20,7 @@ const MOST_NUMBERS: f64 = 24e6;
 /// weights, times the passes over them in a fold's fits, relative to one convex function.
 pub fn enough_folds(judged: usize, numbers: f64, folds: usize) -> usize {
     let affordable = (MOST_NUMBERS / numbers).floor() - 1.0;
-    if judged <= FEW_QUERIES || affordable >= folds as f64 { folds } else { affordable.max(1.0) as usize }
+    if judged <= ALL_IN_TURN || affordable >= folds as f64 { folds } else { affordable.max(1.0) as usize }
 }
 
 /// Queries that the function of a fold did not see.

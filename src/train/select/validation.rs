@@ -7,7 +7,7 @@ use crate::cost::metric::{DEFAULT_METRIC, METRIC_ARGUMENTS, Metric, MetricOption
 use crate::learn::fit::HeldOut;
 use crate::math::sort_ascending;
 
-/// Fraction of the queries that validation holds out by default.
+/// Fraction of the queries that validation holds out by default, as in the table of options.
 const HELD_OUT_QUERIES: f64 = 0.2;
 
 /// The source of lambda, or of the parameter that replaces it.
@@ -121,7 +121,8 @@ impl ValidationSpec {
         };
         let keys = METRIC_ARGUMENTS.iter().chain(&["undefined"]);
         let given = keys.filter_map(|key| Some(((*key).to_owned(), params.get(key)?.clone()))).collect();
-        let (undefined, folds) = (params.choice("undefined")?.unwrap_or_default(), params.count("folds"));
+        let (undefined, folds) =
+            (params.choice("undefined")?.unwrap_or(Undefined::Skip), params.count("folds"));
         Ok(Self { metric, undefined, given, data, folds })
     }
 }

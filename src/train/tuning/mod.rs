@@ -1,4 +1,10 @@
 //! Choosing among settings by cross-validation.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `settings` | combinations of values |
+//! | `search`, `folds` | their cross-validation; rows of each fold |
+//! | `choice` | the chosen setting |
 
 mod choice;
 mod folds;

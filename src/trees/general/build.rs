@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use super::forest::{Column, GeneralForest, Kind, MAX_DEPTH, Root, Step, ZERO};
+use super::forest::{Column, GeneralForest, Kind, MAX_IMPORTED_DEPTH, Root, Step, ZERO};
 use super::oblivious;
 use crate::base::{Error, Result, Ticks, checkpoint};
 
@@ -154,8 +154,8 @@ impl Builder {
             if std::mem::replace(&mut is_reached[number], true) {
                 return Err(wrong(number, "two paths lead to it".to_owned()));
             }
-            if depth > MAX_DEPTH {
-                return Err(wrong(number, format!("is deeper than {MAX_DEPTH} levels")));
+            if depth > MAX_IMPORTED_DEPTH {
+                return Err(wrong(number, format!("is deeper than {MAX_IMPORTED_DEPTH} levels")));
             }
             check(node, self.forest.width, self.sets.sets.len()).map_err(|problem| wrong(number, problem))?;
             ticks.add(NODE_COST);

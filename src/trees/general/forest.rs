@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::trees::Forest;
 
 /// Longest path from the root of a tree to a leaf.
-pub const MAX_DEPTH: usize = 512;
+pub const MAX_IMPORTED_DEPTH: usize = 512;
 
 /// A node as it is traversed, 16 bytes. The right child follows the left one. A leaf points to itself as left child, and no value
 /// is above its threshold, so a document that has arrived stays.

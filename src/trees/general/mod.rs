@@ -10,6 +10,14 @@
 //!
 //! Values and thresholds are 64-bit floats. Thresholds of libraries with 32-bit floats are moved to the boundary
 //! between the 64-bit floats that are rounded to either side, so each 64-bit value goes where its library sends it.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `build`, `feature`, `forest` | trees from an untrusted file; features; structure |
+//! | `oblivious`, `oblivious_nodes` | as the library's own trees; and back |
+//! | `traverse`, `shuffled` | scores; scores with features of other documents |
+//! | `treeshap` | contributions |
+//! | `stored` | bytes and texts |
 
 mod build;
 mod feature;
@@ -28,5 +36,5 @@ pub use build::{
     Builder, Nested, RawNode, RawSplit, Sets, Test, at_most_single, below_single, single_at_most,
 };
 pub use feature::Feature;
-pub use forest::{GeneralForest, Leaf, MAX_DEPTH, Node, Split, ZERO as LIGHTGBM_ZERO};
+pub use forest::{GeneralForest, Leaf, MAX_IMPORTED_DEPTH, Node, Split, ZERO as LIGHTGBM_ZERO};
 pub use oblivious_nodes::{ObliviousTree, Question, oblivious_nodes};

@@ -34,7 +34,7 @@ fn optima_match_the_file() {
     let mut checked = 0;
     for case in file["cases"].as_array().unwrap().iter().filter(|case| case["ball_optimum"].is_number()) {
         let what = case["kernel"].as_str().unwrap();
-        let space = Space::expansion(&kernel(case), &features, &MapOptions::default(), &control).unwrap();
+        let space = Space::expansion(&kernel(case), &features, &MapOptions::new(1000, 0), &control).unwrap();
         let loss = loss(case);
         let mut first = 0;
         let block = |(query, labels): (&Vec<Vec<f64>>, Vec<f64>)| {

@@ -30,7 +30,7 @@ fn gaussian(sigma2: f64) -> Kernel {
 
 fn fit(dim: usize, blocks: Vec<(&PairBlock, f64)>, lambda: f64, tolerance: f64) -> (Vec<f64>, SolveReport) {
     let problem = PairProblem::new(dim, blocks, lambda).unwrap();
-    let options = SolveOptions { tolerance, ..SolveOptions::default() };
+    let options = SolveOptions::new(tolerance);
     let Solution { w, report } = solve(&problem, &options, &Control::default()).unwrap();
     (w, report)
 }
@@ -96,7 +96,8 @@ impl Golden {
 fn scoring_form(name: &str) {
     let golden = golden(name);
     let control = Control::default();
-    let map = FeatureMap::fit(&golden.kernel, &golden.documents, &MapOptions::default(), &control).unwrap();
+    let map =
+        FeatureMap::fit(&golden.kernel, &golden.documents, &MapOptions::new(1000, 0), &control).unwrap();
     let phi = |rows| map.features(&golden.documents, rows, &control).unwrap();
     let blocks: Vec<(PairBlock, f64)> = golden
         .queries()
@@ -127,7 +128,7 @@ fn ranking_form_with_score_recovery() {
         &golden.documents,
         &golden.offsets,
         &golden.labels,
-        &MapOptions::default(),
+        &MapOptions::new(1000, 0),
         &control,
     );
     let map = map.unwrap();
@@ -200,7 +201,7 @@ fn ranking_form_of_every_kernel_equals_the_dual_over_ordered_pairs() {
     ] {
         let kernel = Kernel::new(name, parameters).unwrap();
         let (objective, scores) = brute_force(&kernel, &x, &labels, lambda);
-        let options = MapOptions::default();
+        let options = MapOptions::new(1000, 0);
         let map = PairMap::fit(&kernel, &documents, &[0, 6], &labels, &options, &control).unwrap();
         let psi = map.features(&documents, 0..6, &labels, &control).unwrap();
         let (rows, ones) = as_documents(psi, map.dim());
@@ -234,7 +235,7 @@ fn every_method_of_the_second_example() {
     let sigma2 = results["sigma2"].as_f64().unwrap();
     assert!((1.0 / kernel.parameters[0] - sigma2).abs() < 1e-12, "{:?}", kernel.parameters);
 
-    let map = FeatureMap::fit(&kernel, &all, &MapOptions::default(), &control).unwrap();
+    let map = FeatureMap::fit(&kernel, &all, &MapOptions::new(1000, 0), &control).unwrap();
     let phi = |rows: &[Vec<f64>]| map.features(&matrix(rows), 0..rows.len(), &control).unwrap();
     let blocks: BTreeMap<u64, PairBlock> = documents
         .iter()

@@ -183,7 +183,7 @@ fn nonconvex_bounds_of_direct_optimization() {
         let risk = golden.risk(&numbers(&case["w"]));
         assert_close(&[risk], &[case["nonconvex_risk_at_optimum"].as_f64().unwrap()], 1e-6, &what);
         let problem = golden.problem().with_start(numbers(&case["dc_start"])).unwrap();
-        let options = SolveOptions { tolerance: 1e-9, max_iterations: 10_000, ..SolveOptions::default() };
+        let options = SolveOptions { max_iterations: 10_000, ..SolveOptions::new(1e-9) };
         let Solution { w, report } =
             list_path(&problem, &[golden.lambda], &options, &Control::default()).unwrap().pop().unwrap();
         let expected = numbers(&case["dc_objectives"]);

@@ -41,7 +41,7 @@ fn tests_agree_with_scipy() {
         let (a, b) = (numbers(&case["a"]), numbers(&case["b"]));
         let what = format!("{} n = {}", case["name"], a.len());
         let actual = |kind| {
-            let test = PairedTest { kind, samples: 100_000, ..PairedTest::default() };
+            let test = PairedTest { samples: 100_000, ..PairedTest::new(kind, 0.95) };
             test.compare(&a, &b)
         };
         let near = |actual: f64, expected: &Value, tolerance: f64, which: &str| {
@@ -123,7 +123,7 @@ fn intervals_cover_and_p_values_are_valid() {
             if !long && name == "exponential" {
                 continue;
             }
-            let test = PairedTest { kind, samples: 999, ..PairedTest::default() };
+            let test = PairedTest { samples: 999, ..PairedTest::new(kind, 0.95) };
             let (coverage, refused) = simulate(&test, *n, draw);
             println!(
                 "{:13} {name:11} n = {n:3}: coverage {coverage:.4}, type I error {refused:.4}",

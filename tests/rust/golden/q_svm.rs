@@ -41,7 +41,7 @@ pub fn chosen<'a>(
 
 fn fit(dim: usize, blocks: Vec<(&PairBlock, f64)>, lambda: f64, tolerance: f64) -> (Vec<f64>, SolveReport) {
     let problem = PairProblem::new(dim, blocks, lambda).unwrap();
-    let options = SolveOptions { tolerance, ..SolveOptions::default() };
+    let options = SolveOptions::new(tolerance);
     let Solution { w, report } = solve(&problem, &options, &Control::default()).unwrap();
     let plain = objective_by_definition(&problem, &w);
     assert!(

@@ -136,7 +136,7 @@ fn every_method_has_the_errors_of_the_file_with_the_global_lambda() {
                 (&blocks[query], 2.0 * pi / (n * documents * (documents - 1.0)))
             });
             let problem = PairProblem::new(40, weighted.collect(), lambda).unwrap();
-            let w = solve(&problem, &SolveOptions::default(), &Control::default()).unwrap().w;
+            let w = solve(&problem, &SolveOptions::new(1e-6), &Control::default()).unwrap().w;
             let score = |x: &Vec<f64>| x.iter().zip(&w).map(|(x, w)| x * w).sum::<f64>();
             let scores: Vec<f64> = query.test.0.iter().map(score).collect();
             sum += mre.value(&query.test.1, &scores).unwrap();

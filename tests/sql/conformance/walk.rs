@@ -84,7 +84,7 @@ fn combination([loss, penalty, prior, form, kernel, smoothing, solver, fit_at]: 
         options.insert(key.to_owned(), json!(name));
     }
     // The default is left out: with uniform smoothing the option has no effect, and is refused if it is given.
-    if FitAt::NAMES[fit_at] != FitAt::default().name() {
+    if FitAt::NAMES[fit_at] != FitAt::Training.name() {
         options.insert("fit_at".to_owned(), json!(FitAt::NAMES[fit_at]));
     }
     options.insert("threads".to_owned(), json!(1));

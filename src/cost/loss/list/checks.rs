@@ -13,8 +13,8 @@ pub fn in_range(valid: bool, key: &str, got: &dyn ToString, allowed: &str) -> Re
     if valid { Ok(()) } else { Err(Error::value(format!("option '{key}'"), got.to_string(), allowed)) }
 }
 
-/// Largest weight that an array option accepts.
-pub(super) const MOST_WEIGHT: f64 = 1e9;
+/// Largest weight in an option.
+pub const MOST_WEIGHT: f64 = 1e9;
 
 /// The numbers of an array option; `None` if it is not set.
 pub fn given_weights(params: &Params, key: &str) -> Option<Vec<f64>> {

@@ -20,12 +20,9 @@ use serde::Deserialize;
 
 use crate::base::{Result, Ticks};
 use crate::cost::loss::list::slam::LabelTies;
-use crate::cost::loss::list::{check_grades, grade_number, largest_dcg};
+use crate::cost::loss::list::{MOST_WEIGHT, check_grades, grade_number, largest_dcg};
 use crate::cost::metric::{Gain, gains, gains_for_ratios, logarithmic};
 use crate::math::{compare, descending};
-
-/// Largest weight of a table.
-const MOST_WEIGHT: f64 = 1e9;
 
 /// Where alpha and beta come from.
 #[derive(Debug, Clone, PartialEq)]

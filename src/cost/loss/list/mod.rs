@@ -3,6 +3,14 @@
 //! A [`ListwiseLoss`] holds the parameters. `prepare` takes the labels of one query and returns a [`QueryLoss`],
 //! which gives value and subgradient at any scores. Objectives are means over queries plus lambda / 2 |f|^2. A constant
 //! added to all scores of a query does not change its loss, unless a file states otherwise.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `list_net`, `list_mle`, `squared`, `svm_map`, `slam`, `smooth_grad`, `matching`, `lambda_rank` | the loss of that name |
+//! | `cs_list_mle`, `cs_list_mle_costs` | cost-sensitive ListMLE; its weights |
+//! | `direct`, `direct_query` | direct optimization of a measure; one query of it |
+//! | `measure` | measures inside losses |
+//! | `checks`, `scratch` | shared options and checks; memory of a thread |
 
 mod checks;
 pub mod cs_list_mle;
@@ -25,6 +33,7 @@ mod tests;
 use super::def::LossDef;
 
 pub use super::def::{ListwiseLoss, QueryLoss};
+pub use checks::MOST_WEIGHT;
 pub(super) use checks::{
     RELEVANT, check_gains, check_grades, check_weights, differ, given_weights, grade_number, in_range,
     largest_dcg, measure, unknown_measure,

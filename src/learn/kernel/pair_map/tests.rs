@@ -22,7 +22,7 @@ fn kernels() -> Vec<Kernel> {
 }
 
 fn fit(kernel: &Kernel, features: &Matrix) -> PairMap {
-    let options = MapOptions::default();
+    let options = MapOptions::new(1000, 0);
     PairMap::fit(kernel, features, &[0, 5], &LABELS, &options, &Control::default()).unwrap()
 }
 
@@ -110,7 +110,7 @@ fn the_linear_kernel_scores_with_centred_documents() {
 fn sampled_pairs_are_pairs_of_one_query() {
     let labels: Vec<f64> = (0..60).map(|row| f64::from(row % 4)).collect();
     let offsets = [0, 20, 20, 21, 60];
-    let options = MapOptions { landmarks: 12, ..MapOptions::default() };
+    let options = MapOptions::new(12, 0);
     let chosen = sampled_pairs(&offsets, &labels, options.candidates(), options.seed);
     assert_eq!(chosen.len(), 48);
     for &(j, l) in &chosen {
@@ -134,7 +134,7 @@ fn pairs_become_documents_above_a_zero() {
 fn without_pairs_there_is_an_empty_map() {
     let features = documents(3);
     let control = Control::default();
-    let map = PairMap::fit(&kernels()[2], &features, &[0, 3], &[1.0; 3], &MapOptions::default(), &control);
+    let map = PairMap::fit(&kernels()[2], &features, &[0, 3], &[1.0; 3], &MapOptions::new(1000, 0), &control);
     let map = map.unwrap();
     assert_eq!(map.dim(), 0);
     assert!(map.is_valid());

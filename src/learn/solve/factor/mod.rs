@@ -12,6 +12,13 @@
 //!
 //! w_u is 1, except for least squares: there it turns means over ratings into sums, so that a rating of a user with many
 //! ratings has the same weight as others. Then `squared` and `pair_squared` are the same function.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `factorization`, `factors` | the problem; the factors and their start |
+//! | `half_steps`, `user_loss` | U for fixed V and back; the loss of a user |
+//! | `cuts`, `bundle` | cutting planes for U; for V |
+//! | `weighted` | implicit feedback by weighted least squares |
 
 mod bundle;
 mod cuts;

@@ -6,9 +6,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::base::{Error, Result, Ticks};
+use crate::base::{Error, Result, Ticks, check_size};
 use crate::cost::loss::{ListLoss, QueryLoss};
 use crate::data::{Dataset, ListConstraint, Matrix, RowGroup, Slice, shaped};
+use crate::learn::solve::checks;
 use crate::math::{Element, LANES, Lanes, simd};
 
 /// The documents of one query (N, b).
@@ -65,9 +66,8 @@ impl ListBlock {
             Slice::F32(values) => values.iter().all(|value| value.is_finite()),
             Slice::F64(values) => values.iter().all(|value| value.is_finite()),
         };
-        if !(finite && labels.iter().all(|label| label.is_finite())) {
-            return Err(Error::Data("labels and features of a query must be finite numbers".to_owned()));
-        }
+        let finite = finite && labels.iter().all(|label| label.is_finite());
+        checks::finite("labels and features of a query", finite)?;
         loss.check_query(labels, row_groups)?;
         Ok(Self { rows, n, dim, loss: loss.prepare(labels, row_groups).into() })
     }
@@ -126,13 +126,6 @@ impl ListBlock {
     pub(super) fn slice(&self) -> Slice<'_> {
         self.rows.slice()
     }
-}
-
-fn check_size(what: &str, found: usize, expected: usize) -> Result<()> {
-    if found == expected {
-        return Ok(());
-    }
-    Err(Error::Shape { what: what.to_owned(), found, expected })
 }
 
 // Products of a query's documents with a vector: s = X w and g += X' h.

@@ -333,7 +333,7 @@ mod tests {
         let features = Matrix::F64(shaped(documents, width, values));
         let kernel = KernelSpec::parse(&serde_json::json!({"gaussian": {"width": 1}})).unwrap();
         let kernel = kernel.fit(&features, 0, &control).unwrap();
-        let options = MapOptions { landmarks: 70, ..MapOptions::default() };
+        let options = MapOptions::new(70, 0);
         let map = FeatureMap::fit(&kernel, &features, &options, &control).unwrap();
         let single = SingleMap::of(&map).unwrap();
         // 1. Queries of 1 to 400 documents, with weights.

@@ -9,6 +9,15 @@
 //!
 //! P is strongly convex if the losses are convex. Then P(w) - min P <= |g|^2 / (4 lambda) for each subgradient g of P at
 //! w. This certifies solutions of smooth losses. Solvers of other losses compute their own lower bounds.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `problem`, `path` | the problem; solutions for several lambdas |
+//! | `methods` | the method for each shape of loss: L-BFGS, Newton, bundle |
+//! | `least_squares`, `gram` | quadratic losses; their sums |
+//! | `nonconvex`, `stochastic`, `constraint_generation` | other solvers |
+//! | `penalties` | ball, sphere, eigenpairs, L1 |
+//! | `block`, `pass` | a prepared query; passes over documents |
 
 mod block;
 mod constraint_generation;

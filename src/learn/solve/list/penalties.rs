@@ -453,7 +453,7 @@ mod ball_tests {
         let loss = least_squares();
         let block = block(&loss);
         let problem = ListProblem::new(2, &loss, vec![(&block, 1.0)]).unwrap();
-        let rule = SolveOptions::default().rule();
+        let rule = SolveOptions::new(1e-6).rule();
         let error = ball_path(&problem, &[0.0], &rule, &Control::default()).unwrap_err().to_string();
         assert_eq!(error, "radius of a ball: got 0, expected a finite number above 0");
         let other = problem.with_losses(vec![None], Shape::Difference);

@@ -17,7 +17,8 @@
 use std::sync::Arc;
 
 use super::weights::{PairWeighting, Weights};
-use crate::base::{Error, Result, Ticks};
+use crate::base::{Result, Ticks, check_size};
+use crate::learn::solve::checks;
 use crate::math::{Element, LANES, Lanes, gram, lanes, order};
 
 /// Cost of a row in operations, for [`Ticks`], besides its features.
@@ -53,17 +54,10 @@ impl PairBlock {
     /// When the sizes do not agree or a number is not finite.
     pub fn new<T: Element>(x: &[T], labels: &[f64], dim: usize) -> Result<Self> {
         let n = labels.len();
-        if x.len() != n * dim {
-            return Err(Error::Shape {
-                what: "features of a query".to_owned(),
-                found: x.len(),
-                expected: n * dim,
-            });
-        }
-        if !labels.iter().all(|label| label.is_finite()) || !x.iter().all(|value| value.to_f64().is_finite())
-        {
-            return Err(Error::Data("labels and features of a query must be finite numbers".to_owned()));
-        }
+        check_size("features of a query", x.len(), n * dim)?;
+        let finite =
+            labels.iter().all(|label| label.is_finite()) && x.iter().all(|value| value.to_f64().is_finite());
+        checks::finite("labels and features of a query", finite)?;
         let order = order::descending(labels);
         let width = lanes::blocks_for(dim);
         let labels: Vec<f64> = order.iter().map(|&i| labels[i]).collect();

@@ -31,6 +31,13 @@
 //! `newton` is Newton's method on scores: a pass over all pairs reads no feature and stores nothing per pair. `admm`
 //! stores a number per pair. For any solver, `reduce` shrinks problems with fewer documents than
 //! features, and `psi` solves the nonconvex psi loss by a sequence of hinge problems.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `problem`, `path` | the problem; solutions for several lambdas |
+//! | `newton/`, `admm`, `admm_pairs` | the solvers |
+//! | `psi`, `reduce`, `weights`, `risk` | the psi loss; fewer documents than features; pair weights; smooth risks |
+//! | `block` | a prepared query |
 
 pub mod admm;
 mod admm_pairs;

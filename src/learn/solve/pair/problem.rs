@@ -2,7 +2,7 @@
 
 use super::super::{check_lambda, check_weight};
 use super::block::PairBlock;
-use crate::base::{Error, Result, Ticks};
+use crate::base::{Error, Result, Ticks, check_size};
 use crate::cost::loss::PairLoss;
 use crate::math::lanes;
 
@@ -36,10 +36,8 @@ impl<'a> PairProblem<'a> {
                  {MOST_FEATURES}; use fewer features, or \"interaction\": \"none\""
             )));
         }
-        if let Some((block, _)) = blocks.iter().find(|(block, _)| block.dim != dim) {
-            let what = "number of features of a query".to_owned();
-            return Err(Error::Shape { what, found: block.dim, expected: dim });
-        }
+        let what = "number of features of a query";
+        blocks.iter().try_for_each(|(block, _)| check_size(what, block.dim, dim))?;
         blocks.iter().try_for_each(|(_, weight)| check_weight(*weight))?;
         check_lambda(lambda)?;
         Ok(Self { dim, blocks, lambda, loss: PairLoss::Hinge, center: None, linear_term: None, start: None })

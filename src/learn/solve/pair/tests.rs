@@ -62,7 +62,7 @@ fn problem<'a>(blocks: &[(&'a PairBlock, f64)], lambda: f64) -> PairProblem<'a> 
 }
 
 fn fit(problem: &PairProblem<'_>, tolerance: f64) -> (Vec<f64>, SolveReport) {
-    let options = SolveOptions { tolerance, ..SolveOptions::default() };
+    let options = SolveOptions::new(tolerance);
     let Solution { w, report } = solve(problem, &options, &Control::default()).unwrap();
     assert!(w.iter().all(|w| w.is_finite()) && report.gap.is_finite());
     let plain = objective_by_definition(problem, &w);
@@ -215,7 +215,7 @@ fn a_path_ends_where_single_fits_end() {
     let blocks = blocks(&shape);
     let problem = problem(&weights(&blocks), 1.0);
     let lambdas: Vec<f64> = (0..50).map(|i| 10f64.powf(3.0 - 0.2 * f64::from(i))).collect();
-    let options = SolveOptions { tolerance: 1e-7, ..SolveOptions::default() };
+    let options = SolveOptions::new(1e-7);
     let fits = path(&problem, &lambdas, &options, &Control::default()).unwrap();
     for (&lambda, Solution { w, report }) in lambdas.iter().zip(&fits) {
         let single = PairProblem::new(7, problem.blocks.clone(), lambda).unwrap();
@@ -231,9 +231,9 @@ fn an_interruption_and_a_limit_are_reported() {
     let shape = Shape { seed: 7, queries: 5, docs: 20, dim: 7, grades: 9, noise: 1.5 };
     let blocks = blocks(&shape);
     let problem = problem(&weights(&blocks), 1e-6);
-    let report = solve(&problem, &SolveOptions::default(), &canceled()).unwrap().report;
+    let report = solve(&problem, &SolveOptions::new(1e-6), &canceled()).unwrap().report;
     assert_eq!(report.stop, Stop::Interrupted);
-    let options = SolveOptions { tolerance: 1e-12, max_iterations: 2, ..SolveOptions::default() };
+    let options = SolveOptions { tolerance: 1e-12, max_iterations: 2, ..SolveOptions::new(1e-6) };
     let Solution { w, report } = solve(&problem, &options, &Control::default()).unwrap();
     assert_eq!((report.stop, report.iterations, report.steps.len()), (Stop::IterationLimit, 2, 2));
     assert!((objective_by_definition(&problem, &w) - report.objective).abs() <= 1e-12 * report.objective);

@@ -12,7 +12,7 @@
 //! grade are enough. Weighted sums of n rows of b numbers cost n b.
 #![allow(clippy::inline_always)]
 
-use crate::base::{Error, Result, Ticks};
+use crate::base::{Error, Result, Ticks, check_size};
 use crate::cost::loss::PairWeights;
 use crate::math::{LANES, Lanes, lanes};
 
@@ -132,10 +132,9 @@ impl Weights {
         let n = labels.len();
         let documents: Vec<f64> = match weighting.documents {
             [] => vec![1.0; n],
-            given if given.len() == n => order.iter().map(|&i| given[i as usize]).collect(),
             given => {
-                let what = "weights of the documents of a query".to_owned();
-                return Err(Error::Shape { what, found: given.len(), expected: n });
+                check_size("weights of the documents of a query", given.len(), n)?;
+                order.iter().map(|&i| given[i as usize]).collect()
             }
         };
         if !documents.iter().all(|weight| weight.is_finite() && *weight >= 0.0) {

@@ -9,6 +9,13 @@
 //! * 15.4: These functions, `ltr_fit` with packs, and `ltr_fit` with rows and the option `buckets` return the same model.
 //! * 15.8: `boosted_trees` trains on packs in one process (`ltr_train`, `ltr_fit`), with the same trees as from rows;
 //!   `ltr_begin` refuses it.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `calls` | `ltr_bucket`, `ltr_begin`, `ltr_partial`, `ltr_step`, `ltr_finish` |
+//! | `aggregates` | `ltr_pack`, `ltr_merge` |
+//! | `train` | `ltr_train` and `ltr_fit` on packs, or with the option `buckets` |
+//! | `arguments` | shared arguments and options |
 
 mod aggregates;
 mod arguments;

@@ -1,4 +1,11 @@
 //! Assigns roles to the columns of a source.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `choice` | by the option `columns`, the model or the name |
+//! | `names` | default names of roles |
+//! | `log` | columns of a click log |
+//! | `messages` | errors about roles |
 
 mod choice;
 mod log;

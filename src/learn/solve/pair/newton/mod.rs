@@ -3,6 +3,14 @@
 //! A query costs a pass over its pairs, which reads scores only (`pass`, `curve`), and products with its feature
 //! matrix. Queries are grouped into chunks (`chunk`) that run in parallel (`space`). For the hinge the rows may be
 //! elsewhere (`remote_rows`).
+//!
+//! | file | contents |
+//! |---|---|
+//! | `method` | the solver, and the method for each loss |
+//! | `hinge`, `smooth`, `state` | Newton's method for the hinge, for smooth losses; what both share |
+//! | `pass`, `sorted_pass`, `curve` | passes over pairs: short queries, long ones, losses with a curvature |
+//! | `hessian`, `woodbury` | Hessians; directions of few pairs |
+//! | `space`, `chunk`, `remote_rows` | the problem in score space; chunks of queries; rows elsewhere |
 
 mod chunk;
 mod curve;

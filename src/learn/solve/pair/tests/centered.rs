@@ -85,7 +85,7 @@ fn a_path_around_a_center() {
     let center = vector(1, 7, 1.0);
     let problem = problem(&weights(&blocks), 1.0).with_center(center.clone()).unwrap();
     let lambdas: Vec<f64> = (0..30).map(|i| 10f64.powf(6.0 - 0.4 * f64::from(i))).collect();
-    let options = SolveOptions { tolerance: 1e-7, ..SolveOptions::default() };
+    let options = SolveOptions::new(1e-7);
     let fits = pair_path(&problem, &lambdas, &options, &Control::default()).unwrap();
     assert!(fits[0].w.iter().zip(&center).all(|(w, w0)| (w - w0).abs() < 1e-4));
     for (&lambda, Solution { w, report }) in lambdas.iter().zip(&fits) {

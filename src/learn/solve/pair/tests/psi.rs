@@ -84,13 +84,13 @@ fn a_path_and_an_interruption() {
     let blocks = blocks(&shape);
     let psi = problem(&weights(&blocks), 1e-3).with_loss(PairLoss::Psi);
     let lambdas = [1.0, 1e-2, 1e-3];
-    let fits = pair_path(&psi, &lambdas, &SolveOptions::default(), &Control::default()).unwrap();
+    let fits = pair_path(&psi, &lambdas, &SolveOptions::new(1e-6), &Control::default()).unwrap();
     let (last, single) = (fits.last().unwrap(), fit(&psi, 1e-6).1);
     assert_eq!(fits.len(), 3);
     assert!((objective_by_definition(&psi, &last.w) - last.report.objective).abs() < 1e-12);
     assert!((last.report.objective / single.objective - 1.0).abs() < 0.1);
-    assert_eq!(solve(&psi, &SolveOptions::default(), &canceled()).unwrap().report.stop, Stop::Interrupted);
-    assert_eq!(pair_path(&psi, &lambdas, &SolveOptions::default(), &canceled()).unwrap().len(), 1);
+    assert_eq!(solve(&psi, &SolveOptions::new(1e-6), &canceled()).unwrap().report.stop, Stop::Interrupted);
+    assert_eq!(pair_path(&psi, &lambdas, &SolveOptions::new(1e-6), &canceled()).unwrap().len(), 1);
 }
 
 /// The psi objective after the convex steps from the solution of the hinge problem alone.

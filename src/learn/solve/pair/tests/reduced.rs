@@ -27,7 +27,7 @@ proptest! {
         let linear_term = if exponent > -2.0 { linear_term } else { 0.0 };
         for problem in [plain.clone(), shifted(&plain, shape.seed, center, linear_term)] {
             let (w, report) = fit(&problem, 1e-8);
-            let options = SolveOptions { tolerance: 1e-8, ..SolveOptions::default() };
+            let options = SolveOptions::new(1e-8);
             let direct = (options.solver.pair.unwrap().path)(&problem, &[problem.lambda], &options.rule(), &Control::default());
             let Solution { w: same, report: direct } = &direct[0];
             let total = objective_by_definition(&problem, &vec![0.0; problem.dim]);

@@ -68,7 +68,7 @@ fn a_path_ends_where_single_fits_end() {
     let lambdas: Vec<f64> = (0..40).map(|i| 10f64.powf(3.0 - 0.25 * f64::from(i))).collect();
     for loss in LOSSES {
         let problem = problem(&weights(&blocks), 1.0).with_loss(loss);
-        let options = SolveOptions { tolerance: 1e-7, ..SolveOptions::default() };
+        let options = SolveOptions::new(1e-7);
         let fits = pair_path(&problem, &lambdas, &options, &Control::default()).unwrap();
         for (&lambda, Solution { w, report }) in lambdas.iter().zip(&fits) {
             let single = PairProblem::new(7, problem.blocks.clone(), lambda).unwrap().with_loss(loss);
@@ -120,10 +120,10 @@ fn an_interruption_and_a_limit_are_reported() {
     let blocks = blocks(&shape);
     let problem = problem(&weights(&blocks), 1e-6).with_loss(PairLoss::Logistic);
     assert_eq!(
-        solve(&problem, &SolveOptions::default(), &canceled()).unwrap().report.stop,
+        solve(&problem, &SolveOptions::new(1e-6), &canceled()).unwrap().report.stop,
         Stop::Interrupted
     );
-    let options = SolveOptions { tolerance: 1e-12, max_iterations: 2, ..SolveOptions::default() };
+    let options = SolveOptions { tolerance: 1e-12, max_iterations: 2, ..SolveOptions::new(1e-6) };
     let Solution { w, report } = solve(&problem, &options, &Control::default()).unwrap();
     assert_eq!((report.stop, report.iterations, report.steps.len()), (Stop::IterationLimit, 2, 2));
     assert!((objective_by_definition(&problem, &w) - report.objective).abs() <= 1e-12 * report.objective);

@@ -1,4 +1,4 @@
-//! Limits on values in text columns.
+//! Limits on the values of categories: text columns whose values become features.
 
 /// Longest text (bytes) that is a separate value. Longer texts count as other values.
 pub const LONGEST_VALUE: usize = 256;
@@ -7,8 +7,8 @@ pub const LONGEST_VALUE: usize = 256;
 pub const MOST_DISTINCT: usize = 10_000;
 
 /// Fewest rows and queries for a value to get its own feature (rule 2.19).
-pub const FEWEST_ROWS: u64 = 3;
-pub const FEWEST_QUERIES: usize = 2;
+pub const FEWEST_ROWS_OF_VALUE: u64 = 3;
+pub const FEWEST_QUERIES_OF_VALUE: usize = 2;
 
 /// The rows and queries of a value.
 #[derive(Debug, Clone, Copy, Default)]
@@ -32,6 +32,6 @@ impl ValueCount {
 
     /// Whether the value gets its own feature in a source with this many queries.
     pub fn is_frequent(&self, queries: usize) -> bool {
-        self.rows >= FEWEST_ROWS && (self.in_several || queries < FEWEST_QUERIES)
+        self.rows >= FEWEST_ROWS_OF_VALUE && (self.in_several || queries < FEWEST_QUERIES_OF_VALUE)
     }
 }
