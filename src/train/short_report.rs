@@ -38,16 +38,16 @@ pub fn short_report(report: &Value) -> String {
     parts.extend(chosen.map(|(key, value)| format!("{key} {}", significant(value))));
     let validation = &report["validation"];
     let value = validation["best"].as_f64().zip(validation["metric"].as_str());
-    let interval = |key: &str| evidence[key][0].as_f64().zip(evidence[key][1].as_f64());
-    let own = interval("interval").map_or_else(String::new, |(low, high)| format!(" [{low:.4}, {high:.4}]"));
+    let interval = evidence["interval"][0].as_f64().zip(evidence["interval"][1].as_f64());
+    let own = interval.map_or_else(String::new, |(low, high)| format!(" [{low:.4}, {high:.4}]"));
     parts.extend(value.map(|(value, metric)| format!("{metric} {value:.4}{own} on validation")));
     let warnings: Vec<&str> =
         report["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let compared = evidence["lines"].as_array().and_then(|lines| lines.last()?.as_str());
-    let compared = compared.filter(|_| !evidence["compared_with"].is_null());
-    // A warning may say the same and what to do.
-    let is_said = |line: &&str| warnings.iter().any(|warning| warning.starts_with(*line));
-    parts.extend(compared.filter(|line| !is_said(line)).map(str::to_owned));
+    // A warning may begin with the line that compares.
+    let lines = evidence["lines"].as_array().filter(|_| !evidence["compared_with"].is_null());
+    let compared = lines.and_then(|lines| lines.last()?.as_str());
+    let is_new = |line: &&str| !warnings.iter().any(|warning| warning.starts_with(*line));
+    parts.extend(compared.filter(is_new).map(str::to_owned));
     parts.push(format!("{:.1} s", report["seconds"]["all"].as_f64().unwrap_or_default()));
     // 3. Warnings.
     parts.push(match warnings[..] {

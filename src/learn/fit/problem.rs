@@ -15,7 +15,7 @@ use crate::learn::solve::{
 use crate::learn::space::{Function, Scorer, Space, WeightsOf};
 use crate::learn::{kernel, solve};
 use crate::math::projected_gradient::minimize_signed_path;
-use crate::math::{LANES, are_bounded, is_positive};
+use crate::math::{LANES, Objective, are_bounded, is_positive};
 
 /// Landmarks of functions among which validation chooses. A map with fewer landmarks is a prefix of one with more.
 pub const CHOICE_LANDMARKS: usize = 500;
@@ -204,43 +204,36 @@ impl FitSpec {
             let what = format_args!("the solver of a function of {dim} weights");
             control.reserve(bytes, what, "use fewer features, landmarks, rows or threads")
         };
+        let (options, rule) = (self.options(), self.options().rule());
+        let signed = |risk: &dyn Objective| minimize_signed_path(risk, &self.signs, lambdas, &rule, control);
         match &self.loss {
             Loss::Pair(loss, _) => {
                 let problem = self.pair_problem(*loss, dim, blocks)?;
                 if !self.signs.is_empty() {
                     let risk = PairRisk::new(&problem);
                     let _memory = reserve(risk.bytes())?;
-                    return Ok(minimize_signed_path(
-                        &risk,
-                        &self.signs,
-                        lambdas,
-                        &self.options().rule(),
-                        control,
-                    ));
+                    return Ok(signed(&risk));
                 }
                 let _memory = reserve(solve::pair_bytes(&problem, self.solver))?;
-                solve::pair_path(&problem, lambdas, &self.options(), control)
+                solve::pair_path(&problem, lambdas, &options, control)
             }
             Loss::List(loss) => {
                 let problem = self.list_problem(loss, dim, blocks)?;
                 if !self.signs.is_empty() {
-                    let rule = self.options().rule();
-                    return Ok(minimize_signed_path(&problem, &self.signs, lambdas, &rule, control));
+                    return Ok(signed(&problem));
                 }
                 let _memory = reserve(match self.penalty {
                     Penalty::Threshold | Penalty::Components => solve::spectral_bytes(dim),
-                    Penalty::Ridge | Penalty::Ball | Penalty::Sphere => {
-                        solve::list_bytes(&problem, self.solver)
-                    }
                     Penalty::L1 => solve::l1_bytes(&problem),
+                    _ => solve::list_bytes(&problem, self.solver),
                 })?;
                 match self.penalty {
-                    Penalty::Ridge => solve::list_path(&problem, lambdas, &self.options(), control),
+                    Penalty::Ridge => solve::list_path(&problem, lambdas, &options, control),
                     Penalty::Threshold => solve::spectral_path(&problem, Cut::Threshold, lambdas, control),
                     Penalty::Components => solve::spectral_path(&problem, Cut::Components, lambdas, control),
-                    Penalty::Ball => solve::ball_path(&problem, lambdas, &self.options().rule(), control),
-                    Penalty::Sphere => solve::sphere_path(&problem, lambdas, &self.options().rule(), control),
-                    Penalty::L1 => solve::l1_path(&problem, lambdas, &self.options().rule(), control),
+                    Penalty::Ball => solve::ball_path(&problem, lambdas, &rule, control),
+                    Penalty::Sphere => solve::sphere_path(&problem, lambdas, &rule, control),
+                    Penalty::L1 => solve::l1_path(&problem, lambdas, &rule, control),
                 }
             }
         }

@@ -3,7 +3,7 @@
 use super::super::{Solution, plane_bytes};
 use super::gram::Gram;
 use super::least_squares;
-use super::nonconvex::difference_path;
+use super::nonconvex::LambdaFit;
 use super::problem::ListProblem;
 use crate::cost::loss::Shape;
 use crate::learn::solve::{ListMethod, SolverDef};
@@ -84,7 +84,10 @@ pub const NEWTON_ON_LISTS: ListMethod = ListMethod {
 const BUNDLE_METHOD: ListMethod = ListMethod {
     shapes: &[Shape::Quadratic, Shape::Smooth, Shape::Convex, Shape::Difference],
     path: |problem, lambdas, rule, control| match problem.shape() {
-        Shape::Difference => difference_path(problem, lambdas, rule, control),
+        Shape::Difference => {
+            let mut fit = LambdaFit::new(problem, rule, control);
+            solve_path(lambdas, |lambda, previous| fit.run(lambda, previous))
+        }
         _ => minimize_path(problem, problem.center(), &problem.start(), lambdas, rule, control),
     },
     bytes: plane_bytes,

@@ -37,19 +37,8 @@ const CLOSE: f64 = 1.1;
 /// Largest number of step doublings.
 const MOST_DOUBLINGS: i32 = 4;
 
-/// Solves for each lambda.
-pub(super) fn difference_path(
-    problem: &ListProblem<'_>,
-    lambdas: &[f64],
-    rule: &StopRule,
-    control: &Control,
-) -> Vec<Solution> {
-    let mut fit = LambdaFit::new(problem, rule, control);
-    solve_path(lambdas, |lambda, previous| fit.run(lambda, previous))
-}
-
-/// The fit for one lambda.
-struct LambdaFit<'p, 'a> {
+/// The fits of a path, one after the other.
+pub(super) struct LambdaFit<'p, 'a> {
     problem: &'p ListProblem<'a>,
     lambda: f64,
     rule: &'p StopRule,
@@ -73,12 +62,12 @@ struct Descent {
 }
 
 impl<'p, 'a> LambdaFit<'p, 'a> {
-    fn new(problem: &'p ListProblem<'a>, rule: &'p StopRule, control: &'p Control) -> Self {
+    pub(super) fn new(problem: &'p ListProblem<'a>, rule: &'p StopRule, control: &'p Control) -> Self {
         Self { problem, lambda: 0.0, rule, control, bundle: None, majorant: None, first: 0.0 }
     }
 
     /// The solution for a lambda, from the previous one of a path if there is one.
-    fn run(&mut self, lambda: f64, previous: Option<&Solution>) -> Solution {
+    pub(super) fn run(&mut self, lambda: f64, previous: Option<&Solution>) -> Solution {
         self.lambda = lambda;
         let start = previous.map_or_else(|| self.problem.start(), |solution| solution.w.clone());
         let start = Candidate::on_ray(self.problem, lambda, start);
