@@ -6,7 +6,7 @@
 //! | `function` | the function of a query, and its weights |
 //! | `score`, `point` | scores of whole queries; of single documents and pairs |
 //! | `ranked_rows`, `mmr` | rows that a ranking shows, order of ties; diversity by vectors |
-//! | `recommend` | users and items, and the default `k` |
+//! | `recommend` | users and items, and the default `k`; their scores are in `model/factored` |
 //! | `measure`, `unjudged` | metrics of scored queries; rankings with unjudged documents |
 //! | `paired`, `importance` | paired tests; permutation importance |
 //! | `contributions/` | Shapley values of features |

@@ -3,7 +3,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `clicks/` | click models, propensities, judgments |
-//! | `interleave` | lists of two rankers, and their clicks |
+//! | `interleave` | lists of two rankers, and the test of their clicks |
 //! | `text`, `text_query` | features of full-text matches; FTS5 queries |
 
 pub mod clicks;

@@ -10,7 +10,7 @@
 //! | `report`, `short_report`, `column_report` | what `ltr_train` returns |
 //! | `averaged`, `baseline`, `monotone`, `probability` | averages of functions; options of those names |
 //! | `column_rules`, `column_texts` | what becomes of a column; its texts in messages |
-//! | `evidence` | too few queries, or a gain that is not shown |
+//! | `evidence` | the report's `evidence`; warnings about too few queries or a gain that is not shown |
 //! | `counters`, `feature_checks`, `role_checks`, `single_feature`, `shared_documents` | other warnings about the rows |
 
 pub mod algorithm;

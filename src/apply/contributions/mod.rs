@@ -1,4 +1,10 @@
 //! Contributions of features to scores.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `explain` | the contributions for each form of model |
+//! | `explanation` | a document's contributions, which sum to its score |
+//! | `shapley` | Shapley values by sampling |
 
 mod explain;
 mod explanation;

@@ -69,7 +69,7 @@ pub use subtopics::Subtopics;
 /// Options of metrics that trainings take too.
 pub(crate) const METRIC_ARGUMENTS: &[&str] = &["neutral_grade", "half_life"];
 
-/// The metric of validation and evaluation if none is given.
+/// The metric of validation and evaluation if none is given, as in the table of options and in `DEFAULT_METRICS` of reports.
 pub(crate) const DEFAULT_METRIC: &str = "ndcg@10";
 
 /// Every metric of relevance.

@@ -2,6 +2,12 @@
 //!
 //! Nothing here depends on the order of the rows. `train/column_rules.rs` decides the role of a column and gives the
 //! reason.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `facts` | counts and kinds of a column's values |
+//! | `names` | what a name says, such as that it is an id |
+//! | `texts` | kinds of texts, such as JSON |
 
 mod facts;
 mod names;

@@ -1,4 +1,9 @@
 //! XGBoost's JSON: models, which are read and written, and dumps, which are read.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `read`, `write` | models |
+//! | `dump` | dumps |
 
 pub(super) mod dump;
 mod read;

@@ -17,7 +17,7 @@
 //! | `def`, `functions`, `kernel` | declaration of a kernel; the kernels; one with its parameters |
 //! | `spec`, `typical_distances` | the option `kernel`; units of its parameters |
 //! | `map`, `single_map`, `pair_map` | maps of documents, in single precision, and of pairs |
-//! | `map_options`, `sample` | size and precision of maps; random samples |
+//! | `map_options`, `sample` | size and precision of maps, with bounds in `train/options.rs`; random samples |
 //! | `basis`, `points` | documents of a function; their layout |
 //! | `shuffled` | values with features of other documents |
 

@@ -1,4 +1,9 @@
 //! Smoothing: how much each training query counts for a target query, and the nearest queries.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `weights` | the formulas of the weights, with bandwidths |
+//! | `query_rows` | the search for the nearest queries |
 
 mod query_rows;
 mod weights;

@@ -1,4 +1,9 @@
 //! Vectors of documents in which a ranking function is linear, and the functions' scores.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `space`, `function` | a space and its scores; a function's weights |
+//! | `sum_space` | sums of spaces |
 
 mod function;
 #[allow(clippy::module_inception, reason = "the file of the type Space")]

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::end_to_end::{Measurement, check_once, end_to_end, left_out};
+use super::evaluate_search::{Measurement, check_once, end_to_end, left_out};
 use super::rank::min_probability;
 use super::rank_by_column;
 use super::ranking_call::{FEWER_RANKED, PARAMETERS, RankingCall};

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `aggregate` | the metrics as aggregates; `ltr_paired_test` is in `compare`, `ltr_pack` and `ltr_merge` in `buckets/` |
 //! | `ranking_call`, `training` | arguments model, source and options; code shared by trainings |
-//! | `rank_by_column`, `end_to_end`, `variety` | NULL models; views of candidates; diversity by vectors |
+//! | `rank_by_column`, `evaluate_search`, `variety` | NULL models; measuring the candidates of a view; diversity by vectors |
 //! | `plot_ranked`, `fts_api` | plots of rankings; the C interface of FTS5 |
 //!
 //! To add a scalar function, write its `ScalarFunction` and add it to [`SCALARS`]; to add a table-valued one, write
@@ -17,9 +17,10 @@ mod clicks;
 pub mod compare;
 mod cross_validate;
 mod debug;
-mod end_to_end;
+
 mod evaluate;
 mod evaluate_clicks;
+mod evaluate_search;
 mod explain;
 mod export;
 pub mod fts;

@@ -8,8 +8,8 @@
 use rusqlite::types::ValueRef;
 use serde_json::{Value, json};
 
-use super::end_to_end::{Measurement, end_to_end};
 use super::evaluate::{Measured, ScoredDocuments, judged, measure, metrics};
+use super::evaluate_search::{Measurement, end_to_end};
 use super::plot;
 use super::plot_ranked as ranked;
 use super::ranking_call::RankingCall;

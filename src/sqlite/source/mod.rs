@@ -12,7 +12,7 @@
 //! | `column_choice/`, `roles` | how a role gets its column; the roles |
 //! | `cells`, `parts` | values of a row; rows in parts |
 //! | `candidates`, `judgments`, `judged` | views of candidates; judgments for them; judged documents |
-//! | `log` | click logs |
+//! | `log` | click logs, and logs of interleaved lists |
 
 pub mod candidates;
 mod cells;

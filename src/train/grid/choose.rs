@@ -169,8 +169,7 @@ impl GridSpec {
             return Ok(Vec::new());
         };
         let (is_linear, features) = (self.kernel.is_linear(), held_out.data.features.columns());
-        let lambdas = default_lambdas(&loss, is_linear, Prior::Zero);
-        let lambdas = for_width(lambdas, &loss, is_linear, features);
+        let lambdas = for_width(default_lambdas(&loss, is_linear, Prior::Zero), &loss, is_linear, features);
         let mut prior = self.clone();
         prior.solver = if loss == self.loss { self.solver } else { solve::SOLVERS[0] };
         prior.loss = loss;

@@ -47,9 +47,8 @@ pub(super) fn for_width(lambdas: Vec<f64>, loss: &Loss, is_linear: bool, feature
         return lambdas;
     }
     let count = lambdas.len();
-    let is_kept = |index: usize| index == 0 || (count - 1 - index).is_multiple_of(5);
-    let kept = lambdas.into_iter().enumerate().filter(|(index, _)| is_kept(*index));
-    kept.map(|(_, lambda)| lambda).collect()
+    let is_kept = |index: &usize| *index == 0 || (count - 1 - index).is_multiple_of(5);
+    (0..count).filter(is_kept).map(|index| lambdas[index]).collect()
 }
 
 /// Default candidates for lambda of the L1 penalty, in units of the lambda at which all weights are 0: half decades from 1

@@ -467,11 +467,11 @@ fn parse_losses(loss: &'static LossDef, params: &Params) -> Result<Vec<(Value, L
 fn parse_smoothing(params: &Params) -> Result<Smoothing> {
     let kind = params.choice("smoothing")?.unwrap_or(SmoothingKind::Uniform);
     let neighbors = params.count("neighbors").unwrap_or(FALLBACK_NEIGHBORS);
-    let bandwidth = match (params.number("bandwidth"), params.text("bandwidth")) {
+    let bandwidth = match (params.number("bandwidth"), options::text(params, "bandwidth")) {
         (Some(h), _) => Bandwidth::Fixed(h),
-        (None, Some("rate")) => Bandwidth::Rate,
-        (None, Some("median") | None) => Bandwidth::Median,
-        (None, Some(text)) => median_factor(text).map_or(Bandwidth::Median, Bandwidth::Scaled),
+        (None, "rate") => Bandwidth::Rate,
+        (None, "median") => Bandwidth::Median,
+        (None, text) => median_factor(text).map_or(Bandwidth::Median, Bandwidth::Scaled),
     };
     let novel_neighbors = params.count("novel_neighbors").unwrap_or(neighbors);
     Ok(Smoothing { novel_neighbors, ..Smoothing::new(kind, neighbors, bandwidth) })
