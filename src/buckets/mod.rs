@@ -6,6 +6,7 @@
 //!
 //! | file | contents |
 //! |---|---|
+//! | `../data/query_bucket` | the bucket of a query; how many there may be |
 //! | `pack`, `bytes` | rows of a bucket as bytes; the format of packs, answers and states |
 //! | `state`, `round` | what `ltr_begin` and `ltr_step` return; the round that an answer belongs to |
 //! | `sums` | answers, and their sums over the tree of buckets |

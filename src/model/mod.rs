@@ -31,7 +31,7 @@
 //! | `ranker` | the forms of a fitted ranker |
 //! | `linear`, `interactions`, `query_dependent`, `query_trees`, `online`, `general`, `factored`, `implicit` | the forms |
 //! | `query_aware` | what forms with query features share |
-//! | `linear_prior`, `probability`, `candidate_view` | a model as prior; grade probabilities; the view of candidates |
+//! | `linear_prior`, `probability`, `candidate_view` | a model as prior; grade probabilities and their knots; the view of candidates |
 
 mod candidate_view;
 mod card;

@@ -11,7 +11,8 @@
 //! | `averaged`, `baseline`, `monotone`, `probability` | averages of functions; options of those names |
 //! | `column_rules`, `column_texts` | what becomes of a column; its texts in messages |
 //! | `evidence` | the report's `evidence`; warnings about too few queries or a gain that is not shown |
-//! | `counters`, `feature_checks`, `role_checks`, `single_feature`, `shared_documents` | other warnings about the rows |
+//! | `counters`, `feature_checks`, `role_checks` | warnings about features that follow clicks, values, and relevance like a rank |
+//! | `single_feature`, `shared_documents` | warnings about one feature that ranks as well, and documents of several queries |
 
 pub mod algorithm;
 pub(crate) mod auto;

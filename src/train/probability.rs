@@ -3,7 +3,7 @@
 //!
 //! 1. Scores of documents by functions that were fitted without their queries ([`OutOfFold`]). The scores of a fold are shifted to
 //!    the mean that the model has there.
-//! 2. Two maps: the isotonic one of at most 64 groups of documents with about the same score, and a logistic curve with the
+//! 2. Two maps: the isotonic one of at most [`MOST_KNOTS`] groups of documents with about the same score, and a logistic curve with the
 //!    targets of Platt (1999), "Probabilistic outputs for support vector machines". Each is learned on four fifths of these queries
 //!    and predicts the others; the one with the smaller Brier score is learned on all of them.
 //! 3. Everything else in a training compares scores within queries, so they need not have a meaning across queries. They have one

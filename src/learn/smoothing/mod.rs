@@ -2,7 +2,7 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `weights` | the formulas of the weights, with bandwidths |
+//! | `weights` | the formulas of the weights, bandwidths, and which neighbors count, with ties |
 //! | `query_rows` | the search for the nearest queries |
 
 mod query_rows;

@@ -11,6 +11,7 @@
 //!
 //! | computation | files |
 //! |---|---|
+//! | the models; the choice of one for `auto` | `models`; `src/sqlite/functions/judgments.rs` by `DETERMINED` of `judge` |
 //! | counts of rows and clicks in a log | `cells`, `counts` |
 //! | attractiveness and examination from the counts | `estimate`, `examination` |
 //! | how well the log determines each judgment (`determined`) | `examination` |

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `entry`, `linked` | entry points of the loadable extension and of the static library |
 //! | `function`, `vtab` | scalar and table-valued functions |
-//! | `guard`, `usage`, `signature` | panics and errors; wrong calls; parameters in text |
+//! | `guard`, `usage`, `signature` | panics and errors; wrong calls, with a missing argument in FROM in `vtab`; parameters in text |
 //! | `value`, `vector_argument` | SQL values; vectors |
 //! | `state` | cached models and functions of a connection |
 //! | `sql`, `statements`, `retry_busy` | statements; statements kept for the next call; locks |

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use super::forest::{Column, GeneralForest, Kind, MAX_IMPORTED_DEPTH, Root, Step, ZERO};
+use super::forest::{Column, GeneralForest, Kind, LIGHTGBM_ZERO, MAX_IMPORTED_DEPTH, Root, Step};
 use super::oblivious;
 use crate::base::{Error, Result, Ticks, checkpoint};
 
@@ -247,7 +247,8 @@ impl Builder {
             Test::In(number) => (Kind::Category, *number as f64),
             Test::AtMost(threshold) => {
                 // Zeros that go the way of missing values in any case are read as numbers.
-                let same = if split.missing_left { *threshold >= ZERO } else { *threshold < -ZERO };
+                let zero = LIGHTGBM_ZERO;
+                let same = if split.missing_left { *threshold >= zero } else { *threshold < -zero };
                 let kind = if split.zero_is_missing && !same { Kind::NumberOrZero } else { Kind::Number };
                 (kind, *threshold)
             }

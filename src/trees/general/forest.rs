@@ -209,7 +209,7 @@ pub struct Column {
 }
 
 /// LightGBM's kZeroThreshold: a number that is not farther from 0 than this counts as 0.
-pub const ZERO: f64 = 1e-35_f32 as f64;
+pub const LIGHTGBM_ZERO: f64 = 1e-35_f32 as f64;
 
 /// Replacement for a missing value that goes left: at most every threshold.
 pub const LEFT: f64 = f64::NEG_INFINITY;
@@ -220,7 +220,7 @@ pub const RIGHT: f64 = f64::INFINITY;
 impl Column {
     /// The value that a split compares; NaN means missing. The result is never NaN.
     pub fn read(self, value: f64) -> f64 {
-        let missing = value.is_nan() || (self.kind == Kind::NumberOrZero && value.abs() <= ZERO);
+        let missing = value.is_nan() || (self.kind == Kind::NumberOrZero && value.abs() <= LIGHTGBM_ZERO);
         if missing {
             return if self.missing_left { LEFT } else { RIGHT };
         }

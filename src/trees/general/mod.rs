@@ -13,7 +13,8 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `build`, `feature`, `forest` | trees from an untrusted file; features; structure |
+//! | `build`, `feature` | trees from an untrusted file; features |
+//! | `forest` | structure; how a split reads a value, with LightGBM's zero |
 //! | `oblivious`, `oblivious_nodes` | as the library's own trees; and back |
 //! | `traverse`, `shuffled` | scores; scores with features of other documents |
 //! | `treeshap` | contributions |
@@ -36,5 +37,5 @@ pub use build::{
     Builder, Nested, RawNode, RawSplit, Sets, Test, at_most_single, below_single, single_at_most,
 };
 pub use feature::Feature;
-pub use forest::{GeneralForest, Leaf, MAX_IMPORTED_DEPTH, Node, Split, ZERO as LIGHTGBM_ZERO};
+pub use forest::{GeneralForest, LIGHTGBM_ZERO, Leaf, MAX_IMPORTED_DEPTH, Node, Split};
 pub use oblivious_nodes::{ObliviousTree, Question, oblivious_nodes};

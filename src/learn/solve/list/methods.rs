@@ -85,8 +85,7 @@ const BUNDLE_METHOD: ListMethod = ListMethod {
     shapes: &[Shape::Quadratic, Shape::Smooth, Shape::Convex, Shape::Difference],
     path: |problem, lambdas, rule, control| match problem.shape() {
         Shape::Difference => {
-            let mut fit = LambdaFit::new(problem, rule, control);
-            solve_path(lambdas, |lambda, previous| fit.run(lambda, previous))
+            solve_path(lambdas, |lambda, _| LambdaFit::new(problem, lambda, rule, control).run())
         }
         _ => minimize_path(problem, problem.center(), &problem.start(), lambdas, rule, control),
     },

@@ -22,10 +22,8 @@ use crate::math::{
 // close to it.
 //
 // **Report.** The gap comes from the last round: it measures the distance to a stationary point and does not
-// certify an optimum. `steps` has one entry per round of all starts.
-//
-// **Path.** The first lambda tries all starts, each later one only the previous solution, with the planes that are there.
-// Choices use paths; the model that is returned, and the candidates next to it, are fitted alone.
+// certify an optimum. `steps` has one entry per round of all starts. Each lambda is solved alone, so a solution does
+// not depend on the other lambdas of a path.
 
 const MOST_ROUNDS: usize = 200;
 /// Rounds that each start makes before it is compared with the best.
@@ -37,7 +35,7 @@ const CLOSE: f64 = 1.1;
 /// Largest number of step doublings.
 const MOST_DOUBLINGS: i32 = 4;
 
-/// The fits of a path, one after the other.
+/// The fit for one lambda.
 pub(super) struct LambdaFit<'p, 'a> {
     problem: &'p ListProblem<'a>,
     lambda: f64,
@@ -62,21 +60,20 @@ struct Descent {
 }
 
 impl<'p, 'a> LambdaFit<'p, 'a> {
-    pub(super) fn new(problem: &'p ListProblem<'a>, rule: &'p StopRule, control: &'p Control) -> Self {
-        Self { problem, lambda: 0.0, rule, control, bundle: None, majorant: None, first: 0.0 }
+    pub(super) fn new(
+        problem: &'p ListProblem<'a>,
+        lambda: f64,
+        rule: &'p StopRule,
+        control: &'p Control,
+    ) -> Self {
+        Self { problem, lambda, rule, control, bundle: None, majorant: None, first: 0.0 }
     }
 
-    /// The solution for a lambda, from the previous one of a path if there is one.
-    pub(super) fn run(&mut self, lambda: f64, previous: Option<&Solution>) -> Solution {
-        self.lambda = lambda;
-        let start = previous.map_or_else(|| self.problem.start(), |solution| solution.w.clone());
-        let start = Candidate::on_ray(self.problem, lambda, start);
+    pub(super) fn run(mut self) -> Solution {
+        let start = Candidate::on_ray(self.problem, self.lambda, self.problem.start());
         self.first = start.objective;
         let mut first = Descent::from(start);
         self.descend(&mut first, MOST_ROUNDS);
-        if previous.is_some() {
-            return first.into();
-        }
         let mut random = Random::new(0);
         several_starts(first.into(), 1 + random_starts(self.problem), |number, best| {
             let start = match number {
