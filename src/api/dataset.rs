@@ -108,7 +108,7 @@ impl Dataset {
         relevance: &[f64],
     ) -> Result<Self> {
         let mut data = Self::unjudged(features, query_ids)?;
-        check_size("relevance grades", relevance.len(), data.rows())?;
+        check_size(&"relevance grades", relevance.len(), data.rows())?;
         check_numbers("relevance", relevance, f64::is_finite, "finite numbers")?;
         data.relevance = Some(relevance.to_vec());
         Ok(data)
@@ -133,7 +133,7 @@ impl Dataset {
     ) -> Result<Self> {
         let features = features.into();
         let query_ids = ids(query_ids);
-        check_size("query ids", query_ids.len(), features.rows())?;
+        check_size(&"query ids", query_ids.len(), features.rows())?;
         features.check()?;
         Ok(Self {
             query_features: Array2::default((features.rows(), 0)),
@@ -177,7 +177,7 @@ impl Dataset {
         let (mut features, mut query_ids) = (Vec::new(), Vec::new());
         let (mut doc_ids, mut relevance) = (Vec::new(), Vec::new());
         for row in rows {
-            check_size("features of a row", row.features.len(), names.len())?;
+            check_size(&"features of a row", row.features.len(), names.len())?;
             features.extend(row.features);
             query_ids.push(row.query_id);
             doc_ids.extend(row.doc_id);
@@ -296,7 +296,7 @@ impl Dataset {
     /// are identified by position.
     pub fn with_feature_names(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Result<Self> {
         let names: Vec<String> = names.into_iter().map(Into::into).collect();
-        check_size("feature names", names.len(), self.features())?;
+        check_size(&"feature names", names.len(), self.features())?;
         if matches!(self.features, Features::F32(_)) {
             return Err(Error::Unsupported(
                 "f32 features are identified by position and cannot have names".into(),
@@ -319,7 +319,7 @@ impl Dataset {
     /// If the number of ids differs from the number of rows.
     pub fn with_doc_ids(mut self, doc_ids: impl IntoIterator<Item = impl Into<Id>>) -> Result<Self> {
         let doc_ids = ids(doc_ids);
-        check_size("document ids", doc_ids.len(), self.rows())?;
+        check_size(&"document ids", doc_ids.len(), self.rows())?;
         self.doc_ids = Some(doc_ids);
         Ok(self)
     }
@@ -339,7 +339,7 @@ impl Dataset {
     /// # Errors
     /// If the number of weights differs from the number of rows, or a weight is not in (0, 1e100].
     pub fn with_weights(mut self, weights: &[f64]) -> Result<Self> {
-        check_size("weights", weights.len(), self.rows())?;
+        check_size(&"weights", weights.len(), self.rows())?;
         check_numbers("weight", weights, is_query_weight, QUERY_WEIGHTS)?;
         self.weights = Some(weights.to_vec());
         Ok(self)
@@ -363,7 +363,7 @@ impl Dataset {
     /// # Errors
     /// If the number of weights differs from the number of rows, or a weight is not in [0, 1e100].
     pub fn with_doc_weights(mut self, weights: &[f64]) -> Result<Self> {
-        check_size("weights of documents", weights.len(), self.rows())?;
+        check_size(&"weights of documents", weights.len(), self.rows())?;
         check_numbers("weight of a document", weights, is_weight, "numbers from 0 to 1e100")?;
         self.doc_weights = Some(weights.to_vec());
         Ok(self)
@@ -401,8 +401,8 @@ impl Dataset {
     ) -> Result<Self> {
         let values = values.mapv(Into::into);
         let names: Vec<String> = names.into_iter().map(Into::into).collect();
-        check_size("rows of query features", values.nrows(), self.rows())?;
-        check_size("query features", values.ncols(), names.len())?;
+        check_size(&"rows of query features", values.nrows(), self.rows())?;
+        check_size(&"query features", values.ncols(), names.len())?;
         let infinite = |value: &QueryValue| matches!(value, QueryValue::Number(x) if !x.is_finite());
         if values.iter().any(infinite) {
             return Err(Error::value("query features", "a value that is not finite", "finite numbers"));
@@ -418,7 +418,7 @@ impl Dataset {
     /// If the number of groups differs from the number of rows.
     pub fn with_groups(mut self, groups: impl IntoIterator<Item = impl Into<Id>>) -> Result<Self> {
         let groups = ids(groups);
-        check_size("groups", groups.len(), self.rows())?;
+        check_size(&"groups", groups.len(), self.rows())?;
         self.groups = Some(groups);
         Ok(self)
     }
@@ -455,7 +455,7 @@ impl Dataset {
     }
 
     fn with_fold_column(mut self, column: usize, values: Vec<Id>) -> Result<Self> {
-        check_size("values of a column of folds", values.len(), self.rows())?;
+        check_size(&"values of a column of folds", values.len(), self.rows())?;
         self.fold_columns[column] = Some(values);
         Ok(self)
     }

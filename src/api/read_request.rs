@@ -156,7 +156,7 @@ impl Dataset {
                 by_name(names, &model.card.features[..model.card.numbers()], "features")
             }
             (Some(model), None) => {
-                check_size("features", self.features(), model.card.numbers())?;
+                check_size(&"features", self.features(), model.card.numbers())?;
                 Ok(all())
             }
         }

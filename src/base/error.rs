@@ -175,7 +175,7 @@ pub(crate) fn require(what: &str, conditions: &[(bool, &str)]) -> Result<()> {
 ///
 /// # Errors
 /// [`Error::Shape`].
-pub(crate) fn check_size(what: impl std::fmt::Display, found: usize, expected: usize) -> Result<()> {
+pub(crate) fn check_size(what: &dyn std::fmt::Display, found: usize, expected: usize) -> Result<()> {
     if found == expected { Ok(()) } else { Err(Error::Shape { what: what.to_string(), found, expected }) }
 }
 

@@ -228,7 +228,7 @@ impl TermText {
             }
             (documents, None) => Self::of_kernel(documents, kernel, form, width)?,
         };
-        check_size("number of weights of a term", self.weights.len(), space.dim())?;
+        check_size(&"number of weights of a term", self.weights.len(), space.dim())?;
         Ok((scaling, space, self.weights))
     }
 
@@ -248,7 +248,7 @@ impl TermText {
             Some(List(documents)) => {
                 let documents: Vec<Vec<f64>> = documents.into_iter().map(|List(row)| row).collect();
                 let what = "number of scaled features of a document of a kernel";
-                documents.iter().try_for_each(|document| check_size(what, document.len(), width))?;
+                documents.iter().try_for_each(|document| check_size(&what, document.len(), width))?;
                 let (count, rows) = (documents.len(), documents.concat());
                 Basis::checked(kernel, count, width, rows.len(), |index| rows[index]).map(Space::of_basis)
             }
@@ -290,7 +290,7 @@ impl TryFrom<ScalingText> for Scaling {
         Ok(match (kind, centers, factors, factor, points) {
             (ScalingKind::None, None, None, None, None) => Self::None,
             (ScalingKind::Standard, Some(List(centers)), Some(List(factors)), None, None) => {
-                check_size("number of factors of a scaling", factors.len(), centers.len())?;
+                check_size(&"number of factors of a scaling", factors.len(), centers.len())?;
                 Self::Standard(centers.into_iter().zip(factors).collect())
             }
             (ScalingKind::MaxNorm, None, None, Some(factor), None) => Self::MaxNorm(factor),

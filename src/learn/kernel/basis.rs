@@ -378,12 +378,12 @@ pub(super) fn solve_rows(factor: &[f64], r: usize, rows: &mut [f64]) {
 
 /// Refuses a matrix whose number of features differs from the pivots'.
 pub(super) fn check_width(found: usize, expected: usize) -> Result<()> {
-    check_size("number of features for the kernel", found, expected)
+    check_size(&"number of features for the kernel", found, expected)
 }
 
 /// Refuses a number of coefficients that differs from the number of pivots.
 pub(super) fn check_coefficients(found: usize, expected: usize) -> Result<()> {
-    check_size("number of coefficients of a kernel function", found, expected)
+    check_size(&"number of coefficients of a kernel function", found, expected)
 }
 
 /// Whether a packed factor of `r` rows has the right size, finite numbers and a positive diagonal.

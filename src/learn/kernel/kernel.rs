@@ -51,7 +51,7 @@ impl Kernel {
     pub fn new(name: &str, parameters: Vec<f64>) -> Result<Self> {
         let def = find(name)?;
         let what = format_args!("number of parameters of the kernel {name}");
-        check_size(what, parameters.len(), def.parameters.len())?;
+        check_size(&what, parameters.len(), def.parameters.len())?;
         for (parameter, value) in def.parameters.iter().zip(&parameters) {
             let value = json(*value);
             if !parameter.rule.accepts(&value) {

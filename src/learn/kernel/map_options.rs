@@ -44,7 +44,7 @@ pub fn reserve_candidates(documents: usize, dim: usize, control: &Control) -> Re
 
 /// beta with L' beta = w.
 pub fn coefficients(factor: &[f64], r: usize, w: &[f64]) -> Result<Vec<f64>> {
-    check_size("number of weights of a kernel function", w.len(), r)?;
+    check_size(&"number of weights of a kernel function", w.len(), r)?;
     let mut beta = w.to_vec();
     cholesky::backward(factor, &mut beta);
     Ok(beta)

@@ -186,7 +186,7 @@ impl PairMap {
         labels: &[f64],
         control: &Control,
     ) -> Result<Vec<f64>> {
-        check_size("number of labels of a query", labels.len(), rows.len())?;
+        check_size(&"number of labels of a query", labels.len(), rows.len())?;
         let columns = self.columns(features, rows, control)?;
         let pairs = ordered_pairs(labels);
         in_blocks(pairs.len(), self.dim(), control, |block, out| {

@@ -29,7 +29,7 @@ pub fn check_weight(weight: f64) -> Result<()> {
 /// # Errors
 /// [`Error::Shape`] for a wrong number, otherwise [`Error::Value`].
 pub fn point(what: &str, point: &[f64], dim: usize) -> Result<()> {
-    check_size(format_args!("number of features of {what}"), point.len(), dim)?;
+    check_size(&format_args!("number of features of {what}"), point.len(), dim)?;
     finite(what, point.iter().all(|value| value.is_finite()))
 }
 

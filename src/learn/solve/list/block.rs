@@ -52,9 +52,9 @@ impl ListBlock {
     pub fn new(rows: Rows, labels: &[f64], row_groups: &[RowGroup], loss: &ListLoss) -> Result<Self> {
         let (matrix, range) = rows.matrix();
         let (n, dim) = (range.len(), matrix.columns());
-        check_size("labels of a query", labels.len(), n)?;
+        check_size(&"labels of a query", labels.len(), n)?;
         if loss.constraint() != ListConstraint::None {
-            check_size("row groups of a query", row_groups.len(), n)?;
+            check_size(&"row groups of a query", row_groups.len(), n)?;
         }
         // Products need contiguous rows. Other layouts are copied.
         let rows = if matrix.slice(range.clone()).is_some() {
@@ -78,7 +78,7 @@ impl ListBlock {
     /// A wrong number of weights; a loss that does not support document weights.
     pub fn weighted(mut self, labels: &[f64], weights: &[f64], loss: &ListLoss) -> Result<Self> {
         if !weights.is_empty() {
-            check_size("weights of the documents of a query", weights.len(), self.n)?;
+            check_size(&"weights of the documents of a query", weights.len(), self.n)?;
             let weighted = loss.prepare_weighted(labels, weights).ok_or_else(|| {
                 Error::Unsupported(format!("the loss '{}' does not weigh documents", loss.def().name))
             })?;
@@ -109,7 +109,7 @@ impl ListBlock {
     }
 
     pub(super) fn check_dim(&self, dim: usize) -> Result<()> {
-        check_size("number of features of a query", self.dim, dim)
+        check_size(&"number of features of a query", self.dim, dim)
     }
 
     pub fn loss(&self) -> &dyn QueryLoss {

@@ -54,7 +54,7 @@ impl PairBlock {
     /// When the sizes do not agree or a number is not finite.
     pub fn new<T: Element>(x: &[T], labels: &[f64], dim: usize) -> Result<Self> {
         let n = labels.len();
-        check_size("features of a query", x.len(), n * dim)?;
+        check_size(&"features of a query", x.len(), n * dim)?;
         let finite =
             labels.iter().all(|label| label.is_finite()) && x.iter().all(|value| value.to_f64().is_finite());
         checks::finite("labels and features of a query", finite)?;

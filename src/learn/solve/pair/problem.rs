@@ -37,7 +37,7 @@ impl<'a> PairProblem<'a> {
             )));
         }
         let what = "number of features of a query";
-        blocks.iter().try_for_each(|(block, _)| check_size(what, block.dim, dim))?;
+        blocks.iter().try_for_each(|(block, _)| check_size(&what, block.dim, dim))?;
         blocks.iter().try_for_each(|(_, weight)| check_weight(*weight))?;
         check_lambda(lambda)?;
         Ok(Self { dim, blocks, lambda, loss: PairLoss::Hinge, center: None, linear_term: None, start: None })

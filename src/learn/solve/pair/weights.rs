@@ -133,7 +133,7 @@ impl Weights {
         let documents: Vec<f64> = match weighting.documents {
             [] => vec![1.0; n],
             given => {
-                check_size("weights of the documents of a query", given.len(), n)?;
+                check_size(&"weights of the documents of a query", given.len(), n)?;
                 order.iter().map(|&i| given[i as usize]).collect()
             }
         };
